@@ -1,0 +1,75 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/aivedio/aivedio/domain"
+)
+
+// Access knows who may do what.
+type Access interface {
+	// KeyByHash returns a live key by the SHA-256 of its text. ErrNotFound for an
+	// unknown or revoked key.
+	KeyByHash(ctx context.Context, hash []byte) (APIKey, error)
+	// CreateTenant, CreateProject and CreateKey store new ones; a name that exists
+	// is returned as it is (tenant and project), so that a start may repeat them.
+	CreateTenant(ctx context.Context, tenant Tenant) (Tenant, error)
+	CreateProject(ctx context.Context, project Project) (Project, error)
+	CreateKey(ctx context.Context, key APIKey) error
+	// ListKeys lists keys of a tenant, revoked ones too, newest first; all tenants'
+	// when zero.
+	ListKeys(ctx context.Context, tenant domain.TenantID) ([]APIKey, error)
+	// RevokeKey ends a key at once. ErrNotFound.
+	RevokeKey(ctx context.Context, id domain.ID, now time.Time) error
+	// Project returns a project of the tenant. ErrNotFound also for another's.
+	Project(ctx context.Context, tenant domain.TenantID, project domain.ProjectID) (Project, error)
+	// Ping reports whether the store answers.
+	Ping(ctx context.Context) error
+}
+
+// Scope is what a key may do.
+type Scope string
+
+// The scopes of API keys.
+const (
+	ScopeRead     Scope = "read"
+	ScopeWrite    Scope = "write"
+	ScopeOperator Scope = "operator"
+)
+
+// Scopes lists every scope.
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeWrite, ScopeOperator} }
+
+// APIKey is a server's credential. Only its hash is stored.
+type APIKey struct {
+	ID       domain.ID
+	TenantID domain.TenantID
+	// ProjectID limits the key to one project when set.
+	ProjectID domain.ProjectID
+	Name      string
+	// Prefix is the visible start of the key.
+	Prefix    string
+	Hash      []byte
+	Scopes    []Scope
+	CreatedAt time.Time
+	RevokedAt *time.Time
+}
+
+// Tenant is a customer.
+type Tenant struct {
+	ID   domain.TenantID
+	Name string
+	// Credits is the balance granted at creation.
+	Credits   int64
+	CreatedAt time.Time
+}
+
+// Project is the unit of event order and access.
+type Project struct {
+	ID            domain.ProjectID
+	TenantID      domain.TenantID
+	Name          string
+	OnLateSuccess domain.LateSuccess
+	CreatedAt     time.Time
+}

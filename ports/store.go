@@ -1,0 +1,15 @@
+package ports
+
+// Store is everything that PostgreSQL does for the use cases. Each use case
+// takes only the part it needs.
+type Store interface {
+	Transitions
+	Inbox
+	Work
+	Reader
+	Events
+	Outbox
+	BusRetries
+	Access
+	Desk
+}

@@ -1,0 +1,100 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/aivedio/aivedio/domain"
+)
+
+// Work finds attempts and operations whose timer is due. The times in the store
+// are the truth; any index elsewhere only speeds them up.
+type Work interface {
+	// Claim returns due attempts, the longest due first. Kinds poll and reconcile
+	// take the poll lease for the caller, so that no other process queries the
+	// same attempt; the others take nothing, since the transition that follows is
+	// the lock.
+	Claim(ctx context.Context, params ClaimParams) ([]Job, error)
+
+	// ClaimOperations takes due operations under a lease.
+	ClaimOperations(ctx context.Context, params OperationClaim) ([]OperationJob, error)
+	// ReleaseOperation gives an operation back for a later try. ErrLeaseLost.
+	ReleaseOperation(ctx context.Context, params OperationRelease) error
+}
+
+// WorkKind says which timer is asked for.
+type WorkKind string
+
+// The kinds of due work.
+const (
+	// WorkSubmit: attempts in created whose next_submit_at has come.
+	WorkSubmit WorkKind = "submit"
+	// WorkSubmitExpired: attempts in submitting whose lease has ended.
+	WorkSubmitExpired WorkKind = "submit_expired"
+	// WorkPoll: next_poll_at has come and no poll lease holds.
+	WorkPoll WorkKind = "poll"
+	// WorkReconcile: next_reconcile_at has come and no poll lease holds.
+	WorkReconcile WorkKind = "reconcile"
+	// WorkProgress: deferred_until has come.
+	WorkProgress WorkKind = "progress"
+	// WorkOverdue: submitted before Before and not yet overdue.
+	WorkOverdue WorkKind = "overdue"
+)
+
+// ClaimParams asks for due attempts.
+type ClaimParams struct {
+	Kind WorkKind
+	Now  time.Time
+	// Before goes with WorkOverdue.
+	Before time.Time
+	// Provider limits the answer to one vendor when set.
+	Provider string
+	Limit    int
+	// Lease and LeaseFor go with WorkPoll and WorkReconcile.
+	Lease    domain.ID
+	LeaseFor time.Duration
+}
+
+// Job is an attempt whose time has come.
+type Job struct {
+	Task    domain.Task
+	Attempt domain.Attempt
+	Input   TaskInput
+}
+
+// OperationClaim asks for due operations.
+type OperationClaim struct {
+	Type     domain.OperationType
+	Now      time.Time
+	Limit    int
+	Lease    domain.ID
+	LeaseFor time.Duration
+}
+
+// OperationJob is an operation under the caller's lease.
+type OperationJob struct {
+	ID      domain.OperationID
+	Type    domain.OperationType
+	Tries   int
+	Task    domain.Task
+	Attempt domain.Attempt
+}
+
+// OperationRelease gives an operation back.
+type OperationRelease struct {
+	ID    domain.OperationID
+	Lease domain.ID
+	// NextAt is when it is due again.
+	NextAt time.Time
+	// ErrorCode is our own word for what went wrong.
+	ErrorCode string
+}
+
+// OperationFinish ends an operation within a transition.
+type OperationFinish struct {
+	ID    domain.OperationID
+	Lease domain.ID
+	// Failed says that it was given up; the transition says what that means.
+	Failed    bool
+	ErrorCode string
+}
