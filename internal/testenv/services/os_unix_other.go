@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package services
+
+import "syscall"
+
+func allowEnterDirs(*syscall.SysProcAttr) {}
+
+const canEnterDirs = false
