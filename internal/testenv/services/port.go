@@ -16,9 +16,9 @@ const (
 	portCeil  = 32000
 )
 
-// freePort returns a port p such that p and p+offset, for each offset, are
+// FreePort returns a port p such that p and p+offset, for each offset, are
 // free on 127.0.0.1 at this moment.
-func freePort(offsets ...int) (int, error) {
+func FreePort(offsets ...int) (int, error) {
 	for range 200 {
 		p := portFloor + rand.IntN(portCeil-portFloor)
 		if portFree(p) && allFree(p, offsets) {

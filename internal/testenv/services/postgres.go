@@ -134,7 +134,7 @@ func (p *Postgres) run(ctx context.Context) error {
 	port := p.port
 	if port == 0 {
 		var err error
-		if port, err = freePort(); err != nil {
+		if port, err = FreePort(); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,9 @@ type Redis struct {
 // machine; the message says which one and how to get it.
 var ErrNotInstalled = errors.New("not installed")
 
+// ErrNotRunning means that a stopped service was to be paused or resumed.
+var ErrNotRunning = errors.New("not running")
+
 // StartRedis starts redis-server, found through PATH or AIVEDIO_REDIS_SERVER,
 // and returns when it answers. ctx bounds the start only.
 func StartRedis(ctx context.Context, opts RedisOptions) (*Redis, error) {
@@ -89,7 +92,7 @@ func (r *Redis) run(ctx context.Context) error {
 	port := r.port
 	if port == 0 {
 		var err error
-		if port, err = freePort(); err != nil {
+		if port, err = FreePort(); err != nil {
 			return err
 		}
 	}
@@ -162,7 +165,7 @@ func (r *Redis) signal(s syscall.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.proc == nil {
-		return errors.New("redis is not running")
+		return fmt.Errorf("redis: %w", ErrNotRunning)
 	}
 	return r.proc.signal(s)
 }

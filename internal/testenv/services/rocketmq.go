@@ -77,7 +77,7 @@ func (r *RocketMQ) startAll(ctx context.Context) error {
 	for range 3 {
 		// The broker listens on two neighbours too: a fast lane two below
 		// and replication one above.
-		if r.brokerPort, err = freePort(-2, 1); err != nil {
+		if r.brokerPort, err = FreePort(-2, 1); err != nil {
 			return err
 		}
 		if err = r.StartBroker(ctx); err == nil || ctx.Err() != nil {
@@ -95,7 +95,7 @@ func (r *RocketMQ) NameServer() string { return loopback(r.namePort) }
 func (r *RocketMQ) BrokerAddr() string { return loopback(r.brokerPort) }
 
 func (r *RocketMQ) startNameServer(ctx context.Context) error {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,8 @@ func (r *RocketMQ) StartBroker(ctx context.Context) error {
 	}
 	proc, err := r.runJava(ctx, "broker", "boot success",
 		"-Xms256m", "-Xmx512m", "-XX:MaxDirectMemorySize=512m",
-		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "--add-opens=java.base/java.nio=ALL-UNNAMED",
+		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+		"--add-opens=java.base/java.nio=ALL-UNNAMED",
 		"-Drocketmq.broker.diskSpaceWarningLevelRatio=0.98",
 		"org.apache.rocketmq.broker.BrokerStartup", "-c", conf)
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *RocketMQ) signalBroker(s syscall.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broker == nil {
-		return errors.New("the broker is not running")
+		return fmt.Errorf("broker: %w", ErrNotRunning)
 	}
 	return r.broker.signal(s)
 }
