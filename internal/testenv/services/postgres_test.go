@@ -83,3 +83,22 @@ func TestPostgresKeepsDataAcrossStopKillAndStaleFiles(t *testing.T) {
 		t.Fatalf("after a new start n = %d, want 7", n)
 	}
 }
+
+// As root the data may lie below a folder that PostgreSQL's account cannot
+// enter, such as root's home.
+func TestPostgresBelowAClosedFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL")
+	}
+	if os.Geteuid() == 0 && !canEnterDirs {
+		t.Skip("root cannot lend the right to enter folders on this system")
+	}
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := startTestPostgres(t, filepath.Join(closed, "pg"))
+	if n := query[int](t, p.URL(""), "SELECT 1"); n != 1 {
+		t.Fatalf("got %d", n)
+	}
+}
