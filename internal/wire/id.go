@@ -49,7 +49,8 @@ func ParseID(prefix, s string) (domain.ID, error) {
 	return domain.ID(tid.UUIDBytes()), nil
 }
 
-// TaskID, ProjectID and the rest are FormatID with the right prefix.
+// TaskID, AttemptID, ProjectID, TenantID, UserID, AssetID and TraceID are
+// FormatID with the right prefix.
 func TaskID(id domain.TaskID) string       { return FormatID(PrefixTask, id.ID) }
 func AttemptID(id domain.AttemptID) string { return FormatID(PrefixAttempt, id.ID) }
 func ProjectID(id domain.ProjectID) string { return FormatID(PrefixProject, id.ID) }
