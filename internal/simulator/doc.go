@@ -69,7 +69,8 @@
 //
 // One HTTP call:
 //
-//	create_429  create_5xx  create_hang         nothing was accepted
+//	create_429  create_5xx  create_hang         nothing was accepted; a 429 says
+//	                                            retry_after, a hang lasts hang_for
 //	lost_response                               accepted, then the connection closes
 //	create_malformed                            accepted, the body is cut in half
 //	fail_query                                  any of 429, 5xx, closed connection

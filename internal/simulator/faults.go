@@ -166,11 +166,10 @@ func (f *Faults) set(key string, value any) error {
 	if long, ok := faultWords[key]; ok {
 		key = long
 	}
-	i, ok := faultFields[key]
-	if !ok {
+	if _, ok := faultFields[key]; !ok {
 		return fmt.Errorf("%s: no such fault", key)
 	}
-	field := reflect.ValueOf(f).Elem().Field(i)
+	field := f.field(key)
 	switch field.Interface().(type) {
 	case float64:
 		rate, err := asRate(value)
@@ -225,14 +224,21 @@ func asDuration(value any) (time.Duration, error) {
 	return d, err
 }
 
-// rate is the probability under a key; an unknown key is a programming error.
-func (f *Faults) rate(key string) float64 {
-	return reflect.ValueOf(f).Elem().Field(faultFields[key]).Float()
+// rate is the probability under a key.
+func (f *Faults) rate(key string) float64 { return f.field(key).Float() }
+
+// field finds the value under a key; an unknown key is a programming error.
+func (f *Faults) field(key string) reflect.Value {
+	i, ok := faultFields[key]
+	if !ok {
+		panic("simulator: no fault named " + key)
+	}
+	return reflect.ValueOf(f).Elem().Field(i)
 }
 
 // duration is the length under a key, or its default.
 func (f *Faults) duration(key string) time.Duration {
-	if d := reflect.ValueOf(f).Elem().Field(faultFields[key]).Int(); d > 0 {
+	if d := f.field(key).Int(); d > 0 {
 		return time.Duration(d)
 	}
 	return faultDurations[key]
