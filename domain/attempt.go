@@ -83,8 +83,10 @@ type Attempt struct {
 	PollCount int
 	// PollFailures counts queries that failed in a row.
 	PollFailures int
-	// PollHintAt is when a delivery last asked for a query.
+	// PollHintAt is when a delivery asked for a query that has not begun yet.
 	PollHintAt *time.Time
+	// LastQueryAt is when the newest answered or failed query began.
+	LastQueryAt *time.Time
 	// NextReconcileAt is the timer of the slow loop: lookups of an unknown
 	// submit, the extra query of a conflict, cost of a superseded attempt.
 	NextReconcileAt *time.Time
@@ -100,10 +102,25 @@ type Attempt struct {
 	// Credits is what was reserved for the attempt, in the platform's unit.
 	Credits int64
 	Closing Closing
+	// AdoptedBy is the command that took this attempt's result after its money was
+	// refunded; it names the adjust entry that charges again.
+	AdoptedBy ActionID
 
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	TerminalAt *time.Time
+}
+
+// Timer returns the next moment at which the attempt is looked at again, nil
+// when no timer runs (I16).
+func (a Attempt) Timer() *time.Time {
+	var first *time.Time
+	for _, t := range []*time.Time{a.NextSubmitAt, a.SubmitLeaseUntil, a.NextPollAt, a.NextReconcileAt} {
+		if t != nil && (first == nil || t.Before(*first)) {
+			first = t
+		}
+	}
+	return first
 }
 
 // clone copies the slice, so that a Decision never shares memory with its

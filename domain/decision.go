@@ -1,7 +1,5 @@
 package domain
 
-import "time"
-
 // VerdictKind sorts what became of an input.
 type VerdictKind string
 
@@ -70,13 +68,6 @@ type Verdict struct {
 	Kind VerdictKind
 	// Reason is empty for applied and unchanged.
 	Reason Reason
-}
-
-// Recorded reports whether the input belongs on the task's timeline. What
-// changed nothing and what was merely too frequent is only counted, or progress
-// every second would bury the timeline.
-func (v Verdict) Recorded() bool {
-	return v.Kind != VerdictUnchanged && v.Reason != ReasonThrottledProgress
 }
 
 // Event is the public fact of one applied change.
@@ -153,6 +144,9 @@ type Operation struct {
 	TaskID    TaskID
 	AttemptID AttemptID
 	Type      OperationType
+	// Restart makes a finished operation due again; otherwise one that exists is
+	// left as it is.
+	Restart bool
 }
 
 // CaseKind sorts what a person has to look at.
@@ -200,18 +194,17 @@ type Decision struct {
 	Ledger         []LedgerEntry
 	Operations     []Operation
 	Conflict       *Conflict
-	OpenCases      []CaseKind
-	CloseCases     []CaseKind
+	// OpenCases and CloseCases are about Attempt.
+	OpenCases  []CaseKind
+	CloseCases []CaseKind
+	// StatusChanged says that the attempt's status moved, with or without a public
+	// change.
+	StatusChanged bool
 }
 
-// Timer returns the next moment at which the attempt is looked at again, nil
-// when no timer runs (I16).
-func (a Attempt) Timer() *time.Time {
-	var first *time.Time
-	for _, t := range []*time.Time{a.NextSubmitAt, a.SubmitLeaseUntil, a.NextPollAt, a.NextReconcileAt} {
-		if t != nil && (first == nil || t.Before(*first)) {
-			first = t
-		}
-	}
-	return first
+// Recorded reports whether the input belongs on the task's timeline. What
+// changed nothing and what was merely too frequent is only counted, or progress
+// every second would bury the timeline.
+func (d Decision) Recorded() bool {
+	return d.StatusChanged || (d.Verdict.Kind != VerdictUnchanged && d.Verdict.Reason != ReasonThrottledProgress)
 }

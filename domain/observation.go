@@ -26,7 +26,7 @@ func Sources() []Source {
 // Query reports whether the news is the vendor's own answer to our question,
 // over a connection that we opened: the truth as far as there is one.
 func (s Source) Query() bool {
-	return s == SourcePoll || s == SourceReconcile || s == SourceSubmit
+	return s == SourcePoll || s == SourceReconcile
 }
 
 // Trust says what the signature of a delivery proves.

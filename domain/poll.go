@@ -1,0 +1,244 @@
+package domain
+
+import "time"
+
+// Backoff is min(Cap, Base·2^n), without jitter (specification 12.8.3).
+func (i Interval) Backoff(n int) time.Duration {
+	d := i.Base
+	for ; n > 0 && d < i.Cap; n-- {
+		d *= 2
+	}
+	return min(d, i.Cap)
+}
+
+// PollDelay is the time to the next query of an attempt at the vendor, without
+// jitter: the row of the polling table that fits its status, at the exponent of
+// the queries since the status last changed.
+func PollDelay(a Attempt, current bool, p Policy, now time.Time) time.Duration {
+	row := p.Running
+	switch {
+	case !current:
+		row = p.Superseded
+	case a.Overdue:
+		row = p.Overdue
+	case a.SubmittedAt != nil && now.Sub(*a.SubmittedAt) < p.SubmittedWindow, a.Status == AttemptSubmitted:
+		row = p.Submitted
+	case a.Status == AttemptQueued:
+		row = p.Queued
+	}
+	return row.Backoff(a.PollCount)
+}
+
+// holdsPollLease reports whether the caller's query is the one that the attempt
+// waits for. Another's answer is news all the same, but moves no timer.
+func (c *change) holdsPollLease() bool {
+	return c.in.Lease.IsZero() || c.in.Lease == c.a.PollLease
+}
+
+// answered notes an answered query.
+func (c *change) answered(o Observation) {
+	if !o.Source.Query() || !c.holdsPollLease() {
+		return
+	}
+	c.queried()
+	if c.a.PollHintAt != nil && !c.a.LastQueryAt.Before(*c.a.PollHintAt) {
+		c.a.PollHintAt = nil // a query that began before the hint does not answer it
+	}
+	c.a.PollFailures = 0
+	c.a.PollCount++
+	c.d.CloseCases = append(c.d.CloseCases, CaseLost)
+	if c.a.Status.Terminal() {
+		c.a.NextReconcileAt = nil // the extra query is answered
+	}
+}
+
+// queried releases the lease and notes when the query began.
+func (c *change) queried() {
+	c.a.PollLease, c.a.PollLeaseUntil = ID{}, nil
+	began := c.in.QueryStartedAt
+	if began.IsZero() {
+		began = c.now
+	}
+	c.a.LastQueryAt = &began
+	c.touch()
+}
+
+// hint brings the next query forward for news that cannot be taken at its word,
+// if it claims something new. A repeated hint moves nothing and is only counted,
+// so a flood costs no writes.
+func (c *change) hint(o Observation, r Reason) {
+	if c.a.Status.Terminal() || o.Status.Attempt().Rank() <= c.a.Status.Rank() || o.Status == ObservedNone {
+		c.ignore(r)
+		return
+	}
+	at, due := c.now, c.soonest()
+	if !c.a.Status.AtVendor() {
+		c.hintUnsent(r, at)
+		return
+	}
+	if c.a.PollHintAt != nil && c.a.NextPollAt != nil && !c.a.NextPollAt.After(due) {
+		return
+	}
+	c.a.PollHintAt = &at
+	c.setTimer(&due)
+	c.d.Verdict = Verdict{VerdictNeedsQuery, r}
+}
+
+// hintUnsent notes a hint about an attempt whose vendor id is not known: an
+// unknown submit is looked up at once where the vendor can, and every other one
+// is queried as soon as its id is there.
+func (c *change) hintUnsent(r Reason, at time.Time) {
+	if c.a.PollHintAt != nil {
+		return
+	}
+	c.a.PollHintAt = &at
+	if c.a.Status == AttemptSubmitUnknown && c.p.CanLookup {
+		c.a.NextReconcileAt = &at
+	}
+	c.touch()
+	c.d.Verdict = Verdict{VerdictNeedsQuery, r}
+}
+
+// soonest is now, or the least gap after the last query.
+func (c *change) soonest() time.Time {
+	if c.a.LastQueryAt != nil {
+		if at := c.a.LastQueryAt.Add(c.p.MinPollGap); at.After(c.now) {
+			return at
+		}
+	}
+	return c.now
+}
+
+// schedule sets the next query after news that was taken. A hint that no query
+// has answered yet is not put off.
+func (c *change) schedule(o Observation) {
+	if c.a.Status.Terminal() || !c.a.Status.AtVendor() || (o.Source.Query() && !c.holdsPollLease()) {
+		return
+	}
+	c.setNextQuery()
+}
+
+// setNextQuery sets the timer of an attempt at the vendor: at once for a hint
+// that waits, as the vendor wished, or by the table.
+func (c *change) setNextQuery() {
+	at := c.after(PollDelay(c.a, c.current(), c.p, c.now))
+	switch {
+	case c.a.PollHintAt != nil:
+		due := c.soonest()
+		at = &due
+	case c.in.RetryAfter > 0:
+		wish := c.now.Add(max(c.in.RetryAfter, c.p.MinPollGap))
+		at = &wish
+	}
+	c.setTimer(at)
+}
+
+// setTimer sets the timer that fits: the poll of a current attempt, the slow
+// loop of a superseded one.
+func (c *change) setTimer(at *time.Time) {
+	if c.current() {
+		c.a.NextPollAt = at
+	} else {
+		c.a.NextPollAt, c.a.NextReconcileAt = nil, at
+	}
+	c.touch()
+}
+
+// queryFailed notes a query without an answer. It is no verdict (I12): after a
+// number of them the status is unknown, and a person is told when the vendor
+// does not know the job.
+func (c *change) queryFailed(e QueryError) {
+	c.source = SourcePoll
+	if !c.holdsPollLease() {
+		return
+	}
+	c.queried()
+	if c.a.Status == AttemptSubmitUnknown {
+		c.lookupAgain()
+		return
+	}
+	if c.a.Status.Terminal() {
+		c.retryReconcile()
+		return
+	}
+	if e.Class == QueryNotFound && c.a.SubmittedAt != nil && c.now.Sub(*c.a.SubmittedAt) < c.p.NotFoundGrace {
+		c.setTimer(c.after(c.p.Submitted.Backoff(c.a.PollCount)))
+		c.a.PollCount++
+		return
+	}
+	c.a.PollFailures++
+	c.setTimer(c.failureTimer(e))
+	if c.a.PollFailures < c.p.UnknownAfter {
+		return
+	}
+	if e.Class == QueryNotFound {
+		c.d.OpenCases = append(c.d.OpenCases, CaseLost)
+	}
+	if c.current() && c.t.UnknownSince == nil && (c.t.Phase == PhaseQueued || c.t.Phase == PhaseRunning) {
+		at := c.now
+		c.t.UnknownSince = &at
+	}
+}
+
+// failureTimer is when to ask again after a failure.
+func (c *change) failureTimer(e QueryError) *time.Time {
+	row := c.p.Failing
+	switch {
+	case !c.current():
+		row = c.p.Superseded
+	case e.Class == QueryThrottled:
+		row = c.p.Throttled
+	}
+	at := c.after(row.Backoff(c.a.PollFailures - 1))
+	if wish := c.now.Add(e.RetryAfter); e.RetryAfter > 0 && wish.After(*at) {
+		return &wish
+	}
+	return at
+}
+
+// retryReconcile asks again about a settled attempt a few times; the case stays
+// for a person in any event.
+func (c *change) retryReconcile() {
+	c.a.ReconcileCount++
+	c.a.NextReconcileAt = nil
+	if c.a.ReconcileCount < c.p.UnknownAfter {
+		c.a.NextReconcileAt = c.after(c.p.Failing.Backoff(c.a.ReconcileCount))
+	}
+}
+
+// lookupFailed notes a lookup that did not find the job.
+func (c *change) lookupFailed() {
+	c.source = SourceReconcile
+	if !c.holdsPollLease() {
+		return
+	}
+	c.queried()
+	if c.a.Status == AttemptSubmitUnknown {
+		c.lookupAgain()
+	}
+}
+
+// lookupAgain sets the next lookup until the vendor forgets; then the case alone
+// stands (I16).
+func (c *change) lookupAgain() {
+	c.a.ReconcileCount++
+	c.a.NextReconcileAt = nil
+	if c.p.CanLookup && c.now.Sub(c.a.CreatedAt) < c.p.LookupRetention {
+		c.a.NextReconcileAt = c.after(c.p.Lookup.Backoff(c.a.ReconcileCount))
+	}
+	c.touch()
+}
+
+// overdue slows the polls of an attempt that takes too long and calls a person.
+// Nothing is failed for being slow.
+func (c *change) overdue() {
+	if c.a.Status.Terminal() || c.a.Overdue {
+		return
+	}
+	c.a.Overdue = true
+	c.d.OpenCases = append(c.d.OpenCases, CaseOverdue)
+	c.touch()
+	if c.a.Status.AtVendor() {
+		c.setTimer(c.after(PollDelay(c.a, c.current(), c.p, c.now)))
+	}
+}
