@@ -54,7 +54,8 @@ type TaskPage struct {
 // Timeline is the whole recorded history of a task.
 type Timeline struct {
 	Entries []TimelineEntry
-	// Counters count what was not recorded one by one, by verdict and reason.
+	// Counters count what was not recorded one by one, by verdict and reason:
+	// "unchanged", "ignored/throttled_progress".
 	Counters map[string]int64
 }
 
@@ -66,7 +67,8 @@ type TimelineEntry struct {
 	Kind      string
 	AttemptNo int
 	Source    domain.Source
-	// Status is what was claimed or became public.
+	// Status is what was claimed or became public; of a ledger entry or an
+	// operation its type, of an audit the action.
 	Status  string
 	Stage   domain.Stage
 	Verdict domain.Verdict

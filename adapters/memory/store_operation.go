@@ -29,13 +29,18 @@ type operationKey struct {
 	kind    domain.OperationType
 }
 
-// startOperation makes an operation due at once, unless it exists.
+// startOperation makes an operation due at once, unless it exists. A restart has
+// a finished one begin anew.
 func (x *tx) startOperation(op domain.Operation) {
 	key := operationKey{op.AttemptID, op.Type}
-	if _, ok := x.operationOf[key]; ok {
+	id, exists := x.operationOf[key]
+	if exists && (!op.Restart || !x.operations[id].finished) {
 		return
 	}
-	row := operation{Operation: op, id: domain.OperationID{ID: wire.NewID()}, nextAt: x.at}
+	if !exists {
+		id = domain.OperationID{ID: wire.NewID()}
+	}
+	row := operation{Operation: op, id: id, nextAt: x.at}
 	put(x, x.operationOf, key, row.id)
 	put(x, x.operations, row.id, row)
 	x.noteOperation(row, "started", "")

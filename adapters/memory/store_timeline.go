@@ -22,7 +22,7 @@ func (x *tx) remember(task domain.TaskID, entry ports.TimelineEntry) {
 
 // record notes an input with its verdict, its event and who asked for it.
 func (x *tx) record(item ports.Item, versionBefore int64, d domain.Decision, event *ports.StoredEvent) {
-	if !d.Verdict.Recorded() {
+	if !d.Recorded() {
 		key := counterKey{d.Task.ID, counterName(d.Verdict)}
 		put(x, x.counters, key, x.counters[key]+1)
 	} else {
