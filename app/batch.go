@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aivedio/aivedio/ports"
+)
+
+// ErrOverloaded refuses work because the queue is full; the same call may pass
+// later.
+var ErrOverloaded = errors.New("overloaded")
+
+// batcher commits concurrent calls together. There is no waiting window: a call
+// that finds a free flusher goes at once and alone; while all flushers are busy,
+// calls gather and the next free one takes them together. So batches grow with
+// the load and an idle system adds no latency.
+//
+// Flushers exist only while there is something to flush. A caller that goes away
+// never cancels a flush: others may stand in the same batch.
+type batcher[In, Out any] struct {
+	flush    func(ctx context.Context, batch []In) ([]Out, error)
+	flushers int
+	size     int
+	depth    int
+	timeout  time.Duration
+
+	mu      sync.Mutex
+	queue   []*call[In, Out]
+	running int
+	// idle is closed by the last flusher, for those who wait.
+	idle chan struct{}
+}
+
+// call is one caller's part of a batch.
+type call[In, Out any] struct {
+	in   In
+	out  Out
+	err  error
+	done chan struct{}
+}
+
+// do stores in with whatever else is waiting and returns its own result after
+// the flush. ErrOverloaded: nothing was stored. The end of ctx only ends the
+// wait.
+func (b *batcher[In, Out]) do(ctx context.Context, in In) (Out, error) {
+	c, err := b.enqueue(in)
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	select {
+	case <-c.done:
+		return c.out, c.err
+	case <-ctx.Done():
+		var none Out
+		return none, ctx.Err()
+	}
+}
+
+func (b *batcher[In, Out]) enqueue(in In) (*call[In, Out], error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) >= b.depth {
+		return nil, ErrOverloaded
+	}
+	c := &call[In, Out]{in: in, done: make(chan struct{})}
+	b.queue = append(b.queue, c)
+	if b.running < b.flushers {
+		b.running++
+		go b.work()
+	}
+	return c, nil
+}
+
+// work flushes until nothing waits.
+func (b *batcher[In, Out]) work() {
+	for {
+		batch := b.take()
+		if len(batch) == 0 {
+			return
+		}
+		b.settle(batch)
+	}
+}
+
+// take cuts the next batch; with nothing left the flusher signs off under the
+// same lock, so that no call is left without one.
+func (b *batcher[In, Out]) take() []*call[In, Out] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.queue), b.size)
+	if n == 0 {
+		b.queue = nil
+		if b.running--; b.running == 0 && b.idle != nil {
+			close(b.idle)
+			b.idle = nil
+		}
+		return nil
+	}
+	batch := b.queue[:n:n]
+	b.queue = b.queue[n:]
+	return batch
+}
+
+func (b *batcher[In, Out]) settle(batch []*call[In, Out]) {
+	ins := make([]In, len(batch))
+	for i, c := range batch {
+		ins[i] = c.in
+	}
+	outs, err := b.guarded(ins)
+	if err == nil && len(outs) != len(ins) {
+		err = fmt.Errorf("%w: %d results for %d rows", ports.ErrUnavailable, len(outs), len(ins))
+	}
+	for i, c := range batch {
+		if c.err = err; err == nil {
+			c.out = outs[i]
+		}
+		close(c.done)
+	}
+}
+
+// guarded flushes under a time limit of its own. A panic means that nobody knows
+// what was stored.
+func (b *batcher[In, Out]) guarded(ins []In) (outs []Out, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: panic in a flush: %v", ports.ErrUnavailable, p)
+		}
+	}()
+	return b.flush(ctx, ins)
+}
+
+// wait returns when no flush is running or when the context ends.
+func (b *batcher[In, Out]) wait(ctx context.Context) error {
+	b.mu.Lock()
+	if b.running == 0 {
+		b.mu.Unlock()
+		return nil
+	}
+	if b.idle == nil {
+		b.idle = make(chan struct{})
+	}
+	idle := b.idle
+	b.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
