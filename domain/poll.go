@@ -112,7 +112,7 @@ func (c *change) soonest() time.Time {
 // schedule sets the next query after news that was taken. A hint that no query
 // has answered yet is not put off.
 func (c *change) schedule(o Observation) {
-	if c.a.Status.Terminal() || !c.a.Status.AtVendor() || (o.Source.Query() && !c.holdsPollLease()) {
+	if !c.a.Status.AtVendor() || (o.Source.Query() && !c.holdsPollLease() && c.a.Timer() != nil) {
 		return
 	}
 	c.setNextQuery()

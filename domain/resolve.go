@@ -86,6 +86,9 @@ func (c *change) closeCost(r Resolution) error {
 	if r.Closing != ClosingSettled && r.Closing != ClosingRefunded {
 		return fmt.Errorf("%w: close_cost says settled or refunded", ErrInvalidInput)
 	}
+	if c.take(OnAbandoned) {
+		c.a.ErrorClass = ClassAbandoned // nobody waits for its verdict any more
+	}
 	c.closeMoney(r.Closing)
 	return nil
 }

@@ -9,6 +9,9 @@ func (c *change) submitStarted() {
 	if replay {
 		on = OnSubmitReplayed
 	}
+	if !c.current() && c.take(OnCancelUnsent) {
+		c.closeMoney(ClosingRefunded) // superseded before it was sent
+	}
 	if !c.current() || c.t.Phase.Terminal() || c.t.Cancel.Pending() || (replay && !c.p.ReplaySafe) || !c.take(on) {
 		c.ignore(ReasonNotSubmittable)
 		return
