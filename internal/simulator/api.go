@@ -61,6 +61,13 @@ func notFound() *problem {
 	return &problem{status: http.StatusNotFound, code: "not_found", title: "Not found", detail: "The requested resource could not be found."}
 }
 
+func unauthorized() *problem {
+	return &problem{
+		status: http.StatusUnauthorized, code: "invalid_api_key", title: "Unauthenticated",
+		detail: "A valid API key is needed in the Authorization header.",
+	}
+}
+
 // guard checks the key before anything else is looked at.
 func (s *Simulator) guard(d dialect, h func(call)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,10 +75,7 @@ func (s *Simulator) guard(d dialect, h func(call)) http.Handler {
 			s.mu.Lock()
 			s.stats.Unauthorized++
 			s.mu.Unlock()
-			d.fail(w, &problem{
-				status: http.StatusUnauthorized, code: "invalid_api_key", title: "Unauthenticated",
-				detail: "A valid API key is needed in the Authorization header.",
-			})
+			d.fail(w, unauthorized())
 			return
 		}
 		h(call{w, r, d})
@@ -273,7 +277,7 @@ func (s *Simulator) query(c call) {
 	}
 	n := j.queries
 	j.queries++
-	fault := s.firstHit(&j.sim, j.seq, n, "query_429", "query_5xx", "query_hang", "query_malformed", "fail_query")
+	fault := s.firstHit(&j.sim, j.seq, n, "query_401", "query_429", "query_5xx", "query_hang", "query_malformed", "fail_query")
 	body := s.render(j)
 	s.mu.Unlock()
 	switch fault {
@@ -348,6 +352,8 @@ func (s *Simulator) refuse(c call, sim *directive, fault string, n uint64) {
 	case "create_hang", "query_hang":
 		s.await(c, make(chan struct{}), hang)
 		panic(http.ErrAbortHandler)
+	case "query_401":
+		c.fail(unauthorized())
 	case "create_429", "query_429":
 		seconds := strconv.FormatInt(int64(max(1, retryAfter/time.Second)), 10)
 		c.w.Header().Set("Retry-After", seconds)

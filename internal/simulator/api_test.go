@@ -76,6 +76,7 @@ func TestAcceptedButNotTold(t *testing.T) {
 
 func TestQueryFaults(t *testing.T) {
 	for fault, check := range map[string]func(reply) bool{
+		"query_401":       func(r reply) bool { return r.status == 401 },
 		"query_429":       func(r reply) bool { return r.status == 429 && r.header.Get("Retry-After") == "1" },
 		"query_5xx":       func(r reply) bool { return slices.Contains(serverErrors, r.status) },
 		"query_hang":      func(r reply) bool { return r.cut },

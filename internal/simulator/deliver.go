@@ -50,6 +50,9 @@ func (s *Simulator) emit(j *job, ev event, now time.Time) {
 	}
 	s.stats.Webhooks.Emitted++
 	hit := func(key string) bool { return s.hit(&j.sim, key, j.seq, n) }
+	if j.dialect == openai && hit("foreign_event") {
+		s.enqueue(s.foreign(j, n, target, now))
+	}
 	dropped := hit("drop_webhook")
 	reorder := !dropped && hit("reorder_webhook")
 	switch {
@@ -141,14 +144,28 @@ func (s *Simulator) webhookBody(j *job, n uint64, now time.Time) []byte {
 	if j.phase == succeeded {
 		kind = "video.completed"
 	}
+	return thinEvent(token(24, s.cfg.Seed, s.boot, j.seq, n, 3), kind, j.id, now)
+}
+
+func thinEvent(token, kind, subject string, now time.Time) []byte {
 	body, _ := json.Marshal(struct { // strings and integers always marshal
 		Object    string            `json:"object"`
 		ID        string            `json:"id"`
 		Type      string            `json:"type"`
 		CreatedAt int64             `json:"created_at"`
 		Data      map[string]string `json:"data"`
-	}{"event", "evt_" + token(24, s.cfg.Seed, s.boot, j.seq, n, 3), kind, now.Unix(), map[string]string{"id": j.id}})
+	}{"event", "evt_" + token, kind, now.Unix(), map[string]string{"id": subject}})
 	return body
+}
+
+// foreign is an event about something that is no video: one endpoint gets all
+// that its project subscribed to.
+func (s *Simulator) foreign(j *job, n uint64, target string, now time.Time) *message {
+	name := token(24, s.cfg.Seed, s.boot, j.seq, n, 4)
+	return &message{
+		job: j, id: s.messageID(j, n, 5), url: target,
+		body: thinEvent(name, "response.completed", "resp_"+name, now),
+	}
 }
 
 func (s *Simulator) postpone(j *job, out []*message, n uint64, now time.Time) {

@@ -172,6 +172,21 @@ func TestReorderVideos(t *testing.T) {
 	})
 }
 
+func TestForeignEvent(t *testing.T) {
+	inBox(t, Faults{ForeignEvent: 1}, func(t *testing.T, b *box) {
+		b.film(`{}`)
+		b.pass(time.Minute)
+		if diff := cmp.Diff([]string{"response.completed", "video.completed"}, b.words()); diff != "" {
+			t.Errorf("webhooks (-want +got):\n%s", diff)
+		}
+		for _, d := range b.deliveries() {
+			if !d.authentic() {
+				t.Errorf("message %s does not verify", d.id)
+			}
+		}
+	})
+}
+
 func TestReorderStats(t *testing.T) {
 	inBox(t, Faults{ReorderWebhook: 0.3, DropWebhook: 0.2, DuplicateWebhook: 0.2}, func(t *testing.T, b *box) {
 		for range 300 {

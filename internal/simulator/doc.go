@@ -35,8 +35,9 @@
 // # Faults
 //
 // Each fault is a rate from 0 to 1 in [Faults]. Draws depend on Config.Seed,
-// the number of the job (in order of acceptance) and the number of the message
-// or query within it, never on time or scheduling, so a run can be repeated.
+// the number of the job (in order of acceptance; for create faults the number of
+// the call) and the number of the message or query within it, never on time or
+// scheduling, so a run can be repeated.
 //
 // One message (webhook):
 //
@@ -51,6 +52,8 @@
 //	malformed_webhook         the body is cut in half (and signed as it is)
 //	bad_signature             signed with a key nobody has
 //	stale_webhook             signed with a timestamp of ten minutes ago
+//	foreign_event             an event of another product of the vendor goes to the
+//	                          same endpoint first (OpenAI's shape only)
 //
 // One job, drawn when it is accepted:
 //
@@ -74,7 +77,7 @@
 //	lost_response                               accepted, then the connection closes
 //	create_malformed                            accepted, the body is cut in half
 //	fail_query                                  any of 429, 5xx, closed connection
-//	query_429  query_5xx  query_hang  query_malformed
+//	query_401  query_429  query_5xx  query_hang  query_malformed
 //	fail_cancel  ignore_cancel                  5xx; a 200 that cancels nothing
 //	fail_download                               5xx on the output
 //
@@ -82,8 +85,9 @@
 // {"input":{"prompt":"…","sim":{"drop":true,"fail":"moderation","run":"2s"}}}
 // (for OpenAI's shape a field "sim" beside the prompt), or in the prompt itself,
 // "a red kite [sim:fail=moderation] [sim:duplicate=0.5]". Short words are drop,
-// delay, duplicate, reorder, empty, off, early, instant and lost; besides faults
-// there are queue, run and ttl (durations), key (the name under which creates
-// are counted) and output (string, array or object). An unknown word is refused
-// with 422, so a typing error cannot pass for a test.
+// delay, duplicate, duplicate_new_id, reorder, malformed, empty, off, early,
+// instant and lost; besides faults there are queue, run and ttl (durations), key
+// (the name under which creates are counted) and output (string, array or
+// object). An unknown word makes the create invalid, so a typing error cannot
+// pass for a test.
 package simulator

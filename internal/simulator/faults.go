@@ -27,6 +27,7 @@ type Faults struct {
 	MalformedWebhook      float64 `json:"malformed_webhook" placeholder:"RATE" help:"Webhook body is cut in half."`
 	BadSignature          float64 `json:"bad_signature" placeholder:"RATE" help:"Webhook is signed with a wrong key."`
 	StaleWebhook          float64 `json:"stale_webhook" placeholder:"RATE" help:"Webhook timestamp is ten minutes old."`
+	ForeignEvent          float64 `json:"foreign_event" placeholder:"RATE" help:"OpenAI's endpoint also gets an unrelated event."`
 
 	WebhooksOff   float64 `json:"webhooks_off" placeholder:"RATE" help:"Job sends no webhook at all."`
 	EarlyCallback float64 `json:"early_callback" placeholder:"RATE" help:"First webhook precedes the answer to create."`
@@ -49,6 +50,7 @@ type Faults struct {
 	FailQuery       float64 `json:"fail_query" placeholder:"RATE" help:"Query answers 429, 5xx or closes the connection."`
 	Query429        float64 `json:"query_429" placeholder:"RATE" help:"Query answers 429."`
 	Query5xx        float64 `json:"query_5xx" name:"query-5xx" placeholder:"RATE" help:"Query answers 5xx."`
+	Query401        float64 `json:"query_401" placeholder:"RATE" help:"Query answers 401 to a good key."`
 	QueryHang       float64 `json:"query_hang" placeholder:"RATE" help:"Query hangs."`
 	QueryMalformed  float64 `json:"query_malformed" placeholder:"RATE" help:"Query answers with half a body."`
 	FailCancel      float64 `json:"fail_cancel" placeholder:"RATE" help:"Cancel answers 5xx."`
