@@ -28,7 +28,8 @@ type Subscription interface {
 
 // PublishError says which projects' rows were not all stored.
 type PublishError struct {
-	// FailedProjects holds an error per project; rows of all others are stored.
+	// FailedProjects holds an error per project, keyed by ProjectID.String(); rows
+	// of all others are stored.
 	FailedProjects map[string]error
 	Err            error
 }

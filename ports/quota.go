@@ -18,7 +18,8 @@ type Quota interface {
 type Bucket struct {
 	// Key names the bucket, for instance "account:replicate:main".
 	Key string
-	// Rate is permits per second; Burst how many may be saved up.
+	// Rate is permits per second; Burst how many may be saved up. A bucket whose
+	// Rate or Burst is not positive is shut: it gives nothing.
 	Rate  float64
 	Burst int
 }
