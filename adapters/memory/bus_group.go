@@ -21,6 +21,8 @@ type busGroup struct {
 	name string
 	work chan busDelivery
 	wake chan struct{}
+	// tries counts failed retries per outbox row; only run touches it.
+	tries map[int64]int
 
 	mu      sync.Mutex
 	members []*busMember
@@ -33,7 +35,7 @@ type busDelivery struct {
 }
 
 func newBusGroup(b *Bus, name string) *busGroup {
-	return &busGroup{bus: b, name: name, work: make(chan busDelivery), wake: make(chan struct{}, 1)}
+	return &busGroup{bus: b, name: name, work: make(chan busDelivery), wake: make(chan struct{}, 1), tries: map[int64]int{}}
 }
 
 // submit hands the rows to the group and waits until it has handled or owes

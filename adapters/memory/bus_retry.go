@@ -57,6 +57,9 @@ func (g *busGroup) retryProject(rows []ports.OutboxRow) error {
 	if err != nil {
 		delivered, failed, tries = g.retryEach(rows)
 	}
+	for _, id := range delivered {
+		delete(g.tries, id)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	nextAt := g.bus.cfg.Now().Add(g.bus.cfg.backoff(tries))
@@ -67,7 +70,7 @@ func (g *busGroup) retryProject(rows []ports.OutboxRow) error {
 }
 
 // retryEach tries row by row, in order. tries is the highest count of a failed
-// row.
+// row. The counts begin anew with the process, and so does the patience.
 func (g *busGroup) retryEach(rows []ports.OutboxRow) (delivered, failed []int64, tries int) {
 	for _, row := range rows {
 		err := g.call([]ports.OutboxRow{row})
@@ -76,8 +79,9 @@ func (g *busGroup) retryEach(rows []ports.OutboxRow) (delivered, failed []int64,
 			continue
 		}
 		failed = append(failed, row.ID)
-		tries = max(tries, row.Tries)
-		g.bus.cfg.Logger.Warn("an owed event failed again", "group", g.name, "event_id", row.Event.EventID, "tries", row.Tries, "error", err)
+		g.tries[row.ID]++
+		tries = max(tries, g.tries[row.ID])
+		g.bus.cfg.Logger.Warn("an owed event failed again", "group", g.name, "event_id", row.Event.EventID, "retry", g.tries[row.ID], "error", err)
 	}
 	return delivered, failed, tries
 }
@@ -153,7 +157,6 @@ func (o *owedRows) AddRetries(_ context.Context, group string, outboxIDs []int64
 		if o.owed[group] == nil {
 			o.owed[group] = map[int64]owedRow{}
 		}
-		f.row.Tries = 0
 		o.owed[group][id] = owedRow{row: f.row, nextAt: nextAt}
 	}
 	return nil
@@ -182,7 +185,6 @@ func (o *owedRows) SettleRetries(_ context.Context, group string, delivered, fai
 	}
 	for _, id := range failed {
 		if w, ok := o.owed[group][id]; ok {
-			w.row.Tries++
 			w.nextAt = nextAt
 			o.owed[group][id] = w
 		}
