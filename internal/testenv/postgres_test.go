@@ -77,3 +77,12 @@ func TestPostgresServerSurvivesKill(t *testing.T) {
 		t.Errorf("after a crash: n = %d, %v", n, err)
 	}
 }
+
+func TestPostgresHasTheTables(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, testenv.Postgres(t).URL)
+	var n int
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM generation_tasks").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+}
