@@ -1,0 +1,146 @@
+package stream
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aivedio/aivedio/domain"
+)
+
+// windows names the failpoints of the five windows between a subscription and
+// live delivery.
+var windows = []struct {
+	name string
+	set  func(*hooks, func())
+}{
+	{"register and watch", func(h *hooks, f func()) { h.afterRegister = f }},
+	{"watch and read", func(h *hooks, f func()) { h.afterWatch = f }},
+	{"read and write", func(h *hooks, f func()) { h.afterRead = f }},
+	{"write and drain", func(h *hooks, f func()) { h.afterWrite = f }},
+	{"drain and live", func(h *hooks, f func()) { h.afterDrain = f }},
+}
+
+// TestWindows commits an event in each window, with its hint and with a hint that
+// comes only when all is live: it arrives exactly once and in order.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	for _, w := range windows {
+		for _, late := range []bool{false, true} {
+			for _, filtered := range []bool{false, true} {
+				name := w.name
+				if late {
+					name += ", late hint"
+				}
+				if filtered {
+					name += ", one task"
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { testWindow(t, w.set, late, filtered) })
+				})
+			}
+		}
+	}
+}
+
+func testWindow(t *testing.T, set func(*hooks, func()), late, filtered bool) {
+	var b *bench
+	var owed func()
+	once := false
+	inWindow := func() {
+		if once {
+			return
+		}
+		once = true
+		e := b.store1(taskA, "running", domain.StageGenerating, 50)
+		if late {
+			owed = func() { b.notify(e) }
+			return
+		}
+		b.notify(e)
+		b.notify(e) // a repeated hint changes nothing
+	}
+	b = newBench(t, func(c *Config) { set(&c.hooks, inWindow) })
+	b.commit(taskA)
+	b.commit(taskA)
+	req := StreamRequest{}
+	if filtered {
+		req.Task = &TaskFilter{ID: taskA}
+	}
+	c := b.open(req, "/events?after=0", false)
+	synctest.Wait()
+	if !once {
+		t.Fatal("the failpoint was not reached")
+	}
+	if owed != nil {
+		owed()
+	}
+	b.commit(taskA)
+	if diff := cmp.Diff(upTo(4), c.ids()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestWindowsTogether puts an event into every window of one subscription while
+// another client is live already.
+func TestWindowsTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		commit := func() {
+			if b != nil {
+				b.commit(taskA)
+			}
+		}
+		b2 := newBench(t, func(c *Config) {
+			for _, w := range windows {
+				w.set(&c.hooks, commit)
+			}
+		})
+		first := b2.open(StreamRequest{}, "/events?after=0", false)
+		synctest.Wait()
+		b = b2
+		second := b2.open(StreamRequest{}, "/events?after=0", false)
+		synctest.Wait()
+		b.commit(taskA)
+		n := int64(len(b.store.streams[testProject]))
+		if n < 6 {
+			t.Fatalf("%d events, want one per window and one more", n)
+		}
+		for name, c := range map[string]*client{"live": first, "joining": second} {
+			if diff := cmp.Diff(upTo(n), c.ids()); diff != "" {
+				t.Errorf("%s client (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// TestPendingOverflow floods the buffer of a client that still reads: it reads
+// again instead of missing anything.
+func TestPendingOverflow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		floods := 0
+		b = newBench(t, func(c *Config) {
+			c.Pending, c.ReadBatch = 4, 8
+			c.hooks.afterWrite = func() {
+				if floods++; floods <= 3 {
+					for range 10 {
+						b.commit(taskA)
+					}
+				}
+			}
+		})
+		b.open(StreamRequest{}, "/events", false) // makes the project live, so that frames are dispatched
+		synctest.Wait()
+		c := b.open(StreamRequest{}, "/events?after=0", false)
+		synctest.Wait()
+		b.commit(taskA)
+		if diff := cmp.Diff(upTo(31), c.ids()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
