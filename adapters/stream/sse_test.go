@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,13 +203,19 @@ func TestUnauthorizedLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		answer := errors.New("the database is away")
-		c := b.open(StreamRequest{Auth: func(context.Context) error { return answer }}, "/events", false)
+		var ended atomic.Bool
+		auth := func(context.Context) error {
+			if ended.Load() {
+				return ErrUnauthorized
+			}
+			return errors.New("the database is away")
+		}
+		c := b.open(StreamRequest{Auth: auth}, "/events", false)
 		time.Sleep(time.Minute)
 		if c.ended() {
 			t.Fatal("a passing fault of the check ended the stream")
 		}
-		answer = ErrUnauthorized
+		ended.Store(true)
 		time.Sleep(15 * time.Second)
 		if !c.ended() || len(c.named("unauthorized")) != 1 {
 			t.Errorf("blocks %v, want unauthorized", c.all())

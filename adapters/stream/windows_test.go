@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -29,26 +30,22 @@ func TestWindows(t *testing.T) {
 	for _, w := range windows {
 		for _, late := range []bool{false, true} {
 			for _, filtered := range []bool{false, true} {
-				name := w.name
-				if late {
-					name += ", late hint"
+				for _, warm := range []bool{false, true} {
+					name := fmt.Sprintf("%s/late hint %v/one task %v/project is live %v", w.name, late, filtered, warm)
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) { testWindow(t, w.set, late, filtered, warm) })
+					})
 				}
-				if filtered {
-					name += ", one task"
-				}
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { testWindow(t, w.set, late, filtered) })
-				})
 			}
 		}
 	}
 }
 
-func testWindow(t *testing.T, set func(*hooks, func()), late, filtered bool) {
+func testWindow(t *testing.T, set func(*hooks, func()), late, filtered, warm bool) {
 	var b *bench
 	var owed func()
-	once := false
+	once := warm // the client that warms the project up passes the windows first
 	inWindow := func() {
 		if once {
 			return
@@ -69,8 +66,11 @@ func testWindow(t *testing.T, set func(*hooks, func()), late, filtered bool) {
 	if filtered {
 		req.Task = &TaskFilter{ID: taskA}
 	}
+	if warm {
+		b.open(StreamRequest{}, "/events", false)
+		once = false
+	}
 	c := b.open(req, "/events?after=0", false)
-	synctest.Wait()
 	if !once {
 		t.Fatal("the failpoint was not reached")
 	}
