@@ -54,6 +54,19 @@ func createTopic(t *testing.T, server *testenv.RocketMQServer, topic string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The broker answers before the name server knows the topic.
+	limit, tick := time.After(30*time.Second), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err = adm.FetchPublishMessageQueues(t.Context(), topic); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("the name server does not learn of topic %s: %v", topic, err)
+		}
+	}
 }
 
 func consume(t *testing.T, server *testenv.RocketMQServer, topic string) <-chan string {
