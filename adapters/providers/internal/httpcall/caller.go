@@ -71,6 +71,9 @@ type Answer struct {
 // that is no 2xx the error tells its class as [Classify] sees it, and the caller
 // may know better from the body.
 func (c *Caller) Do(ctx context.Context, r Request) (*Answer, *ports.ProviderError) {
+	if err := ctx.Err(); err != nil {
+		return nil, &ports.ProviderError{Class: ports.ClassTransport, NotSent: true, Code: "not_called", Err: err}
+	}
 	// A transport that honours the trace says when a connection is handed out:
 	// before that, nothing can have been sent.
 	var asked, connected atomic.Bool

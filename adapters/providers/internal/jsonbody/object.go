@@ -40,7 +40,7 @@ func Parse(body []byte) (Object, error) {
 	if len(body) > MaxBytes {
 		return nil, ErrTooLarge
 	}
-	body = bytes.TrimSpace(body)
+	body = trim(body)
 	if len(body) == 0 || body[0] != '{' {
 		return nil, ErrNotObject
 	}
@@ -174,6 +174,9 @@ func text(raw json.RawMessage) string {
 	}
 }
 
+// trim cuts what JSON calls white space, which is less than Unicode does.
+func trim(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
 // depth is the deepest nesting, counted before anything recursive reads the
@@ -202,18 +205,18 @@ func depth(body []byte) int {
 // split cuts a valid object into its members, without touching what is inside.
 func split(body []byte) (Object, error) {
 	o := Object{}
-	rest := bytes.TrimSpace(body[1:])
+	rest := trim(body[1:])
 	for len(rest) > 0 && rest[0] != '}' {
 		key, after := token(rest)
-		value, tail := token(bytes.TrimSpace(after)[1:]) // past the colon
+		value, tail := token(trim(after)[1:]) // past the colon
 		name := text(key)
 		if old, twice := o[name]; twice && !bytes.Equal(old, value) {
 			return nil, fmt.Errorf("%w: %.40q", ErrAmbiguous, name)
 		}
 		o[name] = value
-		rest = bytes.TrimSpace(tail)
+		rest = trim(tail)
 		if len(rest) > 0 && rest[0] == ',' {
-			rest = bytes.TrimSpace(rest[1:])
+			rest = trim(rest[1:])
 		}
 	}
 	return o, nil
@@ -221,7 +224,7 @@ func split(body []byte) (Object, error) {
 
 // token returns the first value of valid JSON and what follows it.
 func token(b []byte) (value json.RawMessage, rest []byte) {
-	b = bytes.TrimSpace(b)
+	b = trim(b)
 	now, inString, escaped := 0, false, false
 	for i, c := range b {
 		switch {
