@@ -23,9 +23,6 @@ type TaskCommand struct {
 	BodyHash       []byte
 }
 
-// errMoved says that the task got another attempt between reading and deciding.
-var errMoved = errors.New("the task changed meanwhile")
-
 // maxMoves bounds how often a command is decided anew.
 const maxMoves = 5
 
@@ -44,33 +41,40 @@ func (c commander) run(ctx context.Context, cmd TaskCommand, build func(ports.Ta
 	if err := checkCommand(cmd); err != nil {
 		return ports.TaskView{}, err
 	}
+	var refused error
+	var read domain.AttemptID
 	for range maxMoves {
-		view, err := c.try(ctx, cmd, build)
-		if !errors.Is(err, errMoved) {
-			return view, err
+		before, _, err := c.reader.Task(ctx, cmd.Project.ID, cmd.TaskID)
+		if err != nil {
+			return ports.TaskView{}, fmt.Errorf("read task: %w", err)
 		}
+		if refused != nil && before.Attempt.ID == read {
+			return ports.TaskView{}, refused // nothing moved: it is the command
+		}
+		read = before.Attempt.ID
+		res, err := c.try(ctx, cmd, before, build)
+		switch {
+		case err == nil:
+			return c.view(ctx, before, res, cmd)
+		case !errors.Is(err, domain.ErrInvalidTransition):
+			return ports.TaskView{}, err
+		}
+		refused = err
 	}
-	return ports.TaskView{}, fmt.Errorf("%w: %w", ports.ErrUnavailable, errMoved)
+	return ports.TaskView{}, refused
 }
 
-func (c commander) try(ctx context.Context, cmd TaskCommand, build func(ports.TaskView) (ports.Item, error)) (ports.TaskView, error) {
-	view, _, err := c.reader.Task(ctx, cmd.Project.ID, cmd.TaskID)
+func (c commander) try(ctx context.Context, cmd TaskCommand, before ports.TaskView, build func(ports.TaskView) (ports.Item, error)) (ports.Result, error) {
+	item, err := build(before)
 	if err != nil {
-		return ports.TaskView{}, fmt.Errorf("read task: %w", err)
+		return ports.Result{}, err
 	}
-	item, err := build(view)
-	if err != nil {
-		return ports.TaskView{}, err
-	}
-	item.Ref = ports.Ref{TaskID: cmd.TaskID, ProjectID: cmd.Project.ID, AttemptID: view.Attempt.ID}
+	item.Ref = ports.Ref{TaskID: cmd.TaskID, ProjectID: cmd.Project.ID, AttemptID: before.Attempt.ID}
 	res, err := applyOne(ctx, c.transitions, c.Bells, item)
-	if err != nil {
-		return ports.TaskView{}, err
+	if err == nil && res.Decision.Verdict.Reason == domain.ReasonIdentityMismatch {
+		err = fmt.Errorf("%w: the task has another attempt", domain.ErrInvalidTransition)
 	}
-	if res.Decision.Verdict == (domain.Verdict{Kind: domain.VerdictIgnored, Reason: domain.ReasonIdentityMismatch}) {
-		return ports.TaskView{}, errMoved
-	}
-	return c.view(ctx, view, res, cmd)
+	return res, err
 }
 
 // view is the task after the command. A replayed one is read anew: it may have

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -21,6 +20,9 @@ type Loop struct {
 	// Grace is how long the round in hand may go on after the context has ended;
 	// 30 s when zero.
 	Grace time.Duration
+	// Drain, when set, is called after the last round, still within Grace, and
+	// returns when what the rounds left running has ended.
+	Drain func()
 	// Bell ends the wait after an empty round early; nil for none.
 	Bell *Bell
 	// Env gives jitter, logger and metrics; its defaults are filled in.
@@ -41,20 +43,18 @@ func (l Loop) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		wait := time.Duration(0)
+		wait := l.Interval
 		switch {
-		case err != nil:
+		case err != nil && worked == 0:
 			wait, bell = l.backoff(failures), nil // a bell must not make a failing service busier
-			l.failed(err, failures, wait)
-			failures++
-		case failures > 0:
-			l.Env.Logger.Info("role recovered", "role", l.Name, "failures", failures)
-			failures = 0
+		case err == nil && worked > 0:
+			wait = 0
 		}
-		if err == nil && worked == 0 {
-			wait = l.Interval
-		}
+		failures = l.report(err, failures, wait)
 		pause(ctx, time.Duration(float64(wait)*l.Env.Jitter()), bell)
+	}
+	if l.Drain != nil {
+		l.Drain()
 	}
 	return nil
 }
@@ -82,13 +82,21 @@ func (l Loop) backoff(failures int) time.Duration {
 	return min(wait, limit)
 }
 
-func (l Loop) failed(err error, failures int, wait time.Duration) {
-	l.Env.Metrics.Add(MetricLoopErrors, 1, l.Name)
-	level := slog.LevelError
-	if failures > 0 {
-		level = slog.LevelDebug
+// report logs the first of a row of failures and their end, and counts them.
+func (l Loop) report(err error, failures int, wait time.Duration) int {
+	switch {
+	case err == nil && failures > 0:
+		l.Env.Logger.Info("role recovered", "role", l.Name, "failures", failures)
+		return 0
+	case err == nil:
+		return 0
+	case failures == 0:
+		l.Env.Logger.Error("round failed", "role", l.Name, "error", err, "again_in", wait)
+	default:
+		l.Env.Logger.Debug("round failed again", "role", l.Name, "error", err, "failures", failures+1)
 	}
-	l.Env.Logger.Log(context.Background(), level, "round failed", "role", l.Name, "error", err, "again_in", wait)
+	l.Env.Metrics.Add(MetricLoopErrors, 1, l.Name)
+	return failures + 1
 }
 
 // graceful returns a context that outlives its parent by the grace. Values stay.
@@ -103,6 +111,15 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	})
 	return inner, func() { stop(); cancel() }
 }
+
+// detached returns a context for the last write of a job, which must not be lost
+// because the process is stopping.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storing)
+}
+
+// storing is the time that a last write may take.
+const storing = 5 * time.Second
 
 // pause waits for the time, the bell or the end of the context.
 func pause(ctx context.Context, wait time.Duration, bell <-chan struct{}) {

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/ports"
+)
+
+// errLimited says that our own limits did not let a query through in time. The
+// lease then runs out and the attempt comes again.
+var errLimited = errors.New("limited")
+
+// querier asks vendors about attempts and turns every answer, or the lack of
+// one, into an input of the state machine.
+type querier struct {
+	env     Env
+	vendors Vendors
+	quota   ports.Quota
+	limits  QuotaConfig
+	// timeout bounds one call, patience the wait for our own limits.
+	timeout  time.Duration
+	patience time.Duration
+}
+
+// ask queries one leased attempt. The item is what to apply; errLimited when the
+// vendor was not asked.
+func (q *querier) ask(ctx context.Context, job ports.Job, lease domain.ID, source domain.Source) (ports.Item, error) {
+	vendor, known := q.vendors.Vendor(job.Attempt.Provider)
+	account, ok := q.vendors.Account(job.Attempt.Provider, job.Attempt.AccountID)
+	if !known || !ok {
+		// Our own configuration lacks it: like a refused credential, it says nothing
+		// about the task.
+		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryAuth}), nil
+	}
+	req := ports.QueryRequest{Account: account, Attempt: job.Attempt}
+	switch {
+	case job.Attempt.ProviderTaskID != "":
+		return q.query(ctx, vendor, req, job, lease, source)
+	case job.Attempt.Status == domain.AttemptSubmitUnknown:
+		return q.lookup(ctx, vendor, req, job, lease)
+	default:
+		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryNotFound}), nil
+	}
+}
+
+func (q *querier) query(ctx context.Context, vendor Vendor, req ports.QueryRequest, job ports.Job, lease domain.ID, source domain.Source) (ports.Item, error) {
+	if err := q.permit(ctx, job); err != nil {
+		return ports.Item{}, err
+	}
+	began := q.env.Now()
+	res, err := within(ctx, q.timeout, func(ctx context.Context) (ports.QueryResult, error) { return vendor.Query(ctx, req) })
+	q.measure(job, began, err)
+	if err != nil {
+		return q.failed(job, lease, began, queryError(err)), nil
+	}
+	return q.answer(res, vendor, job, lease, began, source), nil
+}
+
+// lookup finds an unknown submit by our own id, where the vendor can.
+func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequest, job ports.Job, lease domain.ID) (ports.Item, error) {
+	began := q.env.Now()
+	if vendor.Policy().CanLookup {
+		if err := q.permit(ctx, job); err != nil {
+			return ports.Item{}, err
+		}
+		began = q.env.Now()
+		found := false
+		res, err := within(ctx, q.timeout, func(ctx context.Context) (res ports.QueryResult, err error) {
+			res, found, _, err = vendor.Lookup(ctx, req)
+			return res, err
+		})
+		q.measure(job, began, err)
+		if err == nil && found {
+			return q.answer(res, vendor, job, lease, began, domain.SourceReconcile), nil
+		}
+	}
+	return ports.Item{
+		Ref: ports.Ref{AttemptID: job.Attempt.ID},
+		Input: domain.Input{
+			Kind: domain.InputLookupFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
+			Lease: lease, QueryStartedAt: began,
+		},
+	}, nil
+}
+
+// permit waits for a permit at every level, but not for long: the lease is
+// running.
+func (q *querier) permit(ctx context.Context, job ports.Job) error {
+	buckets := q.limits.buckets("query", job.Task, job.Attempt)
+	if q.quota == nil || len(buckets) == 0 {
+		return nil
+	}
+	deadline := q.env.Now().Add(q.patience)
+	for {
+		wait, err := q.quota.Take(ctx, buckets)
+		if err != nil || wait <= 0 {
+			return err
+		}
+		if q.env.Now().Add(wait).After(deadline) {
+			q.env.Metrics.Add(MetricQuotaWaits, 1, "query", job.Attempt.Provider)
+			return errLimited
+		}
+		pause(ctx, wait, nil)
+	}
+}
+
+func (q *querier) answer(res ports.QueryResult, vendor Vendor, job ports.Job, lease domain.ID, began time.Time, source domain.Source) ports.Item {
+	return observationItem(res.Observation, observed{
+		ref: ports.Ref{AttemptID: job.Attempt.ID}, policy: vendor.Policy(), jitter: q.env.Jitter(),
+		source: source, trust: domain.TrustAuthentic, at: q.env.Now(), trace: job.Task.TraceID,
+		lease: lease, started: began, nextAfter: res.NextAfter,
+	})
+}
+
+func (q *querier) failed(job ports.Job, lease domain.ID, began time.Time, err *domain.QueryError) ports.Item {
+	return ports.Item{
+		Ref: ports.Ref{AttemptID: job.Attempt.ID},
+		Input: domain.Input{
+			Kind: domain.InputPollFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
+			QueryError: err, Lease: lease, QueryStartedAt: began,
+		},
+	}
+}
+
+func (q *querier) measure(job ports.Job, began time.Time, err error) {
+	q.env.Metrics.Add(MetricQueries, 1, job.Attempt.Provider, outcome(err))
+	q.env.Metrics.Observe(MetricQueryTime, q.env.Now().Sub(began).Seconds(), job.Attempt.Provider)
+}
+
+// within runs f under a time limit of its own.
+func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(ctx)
+}
