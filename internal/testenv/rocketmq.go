@@ -28,7 +28,6 @@ type RocketMQServer struct {
 type brokerControl interface {
 	StartBroker(context.Context) error
 	StopBroker() error
-	KillBroker() error
 	PauseBroker() error
 	ResumeBroker() error
 	Stop() error
@@ -72,17 +71,10 @@ func startRocketMQ(ctx context.Context) (rocketHandle, func() error, error) {
 	return rocketHandle{server.NameServer(), server.BrokerAddr(), server}, server.Stop, nil
 }
 
-// StopBroker shuts the broker down in order; its messages stay.
+// StopBroker ends the broker at once; its messages stay.
 func (r *RocketMQServer) StopBroker() {
 	r.t.Helper()
 	must(r.t, "stop the broker", r.own().StopBroker())
-}
-
-// KillBroker ends the broker with SIGKILL; the name server believes in it for
-// another two minutes.
-func (r *RocketMQServer) KillBroker() {
-	r.t.Helper()
-	must(r.t, "kill the broker", r.own().KillBroker())
 }
 
 // StartBroker starts a stopped broker and waits until it has registered.

@@ -134,6 +134,10 @@ func (r *RocketMQ) StartBroker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	probe := func(ctx context.Context) error { return BrokerRegistered(ctx, r.NameServer(), r.BrokerAddr()) }
+	if err := proc.awaitReady(ctx, probe); err != nil {
+		return errors.Join(err, proc.stop(syscall.SIGKILL, 10*time.Second))
+	}
 	r.broker = proc
 	return nil
 }
@@ -192,13 +196,19 @@ func (r *RocketMQ) runJava(ctx context.Context, name, ready string, args ...stri
 	return proc, nil
 }
 
-// StopBroker shuts the broker down in order; the name server stays, and
-// forgets the broker.
-func (r *RocketMQ) StopBroker() error { return r.endBroker(syscall.SIGTERM) }
-
-// KillBroker ends the broker with SIGKILL; the name server believes in it for
-// another two minutes.
-func (r *RocketMQ) KillBroker() error { return r.endBroker(syscall.SIGKILL) }
+// StopBroker ends the broker with SIGKILL and keeps its messages; the name
+// server sees the connection close and forgets it. An orderly shutdown takes
+// RocketMQ a quarter of a minute and tells the clients nothing else.
+func (r *RocketMQ) StopBroker() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broker == nil {
+		return nil
+	}
+	err := r.broker.stop(syscall.SIGKILL, 10*time.Second)
+	r.broker = nil
+	return err
+}
 
 // PauseBroker freezes the broker: connections stay open, nothing answers.
 func (r *RocketMQ) PauseBroker() error { return r.signalBroker(syscall.SIGSTOP) }
@@ -215,21 +225,10 @@ func (r *RocketMQ) signalBroker(s syscall.Signal) error {
 	return r.broker.signal(s)
 }
 
-func (r *RocketMQ) endBroker(s syscall.Signal) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.broker == nil {
-		return nil
-	}
-	err := r.broker.stop(s, 30*time.Second)
-	r.broker = nil
-	return err
-}
-
 // Stop ends both servers for good and removes their folder. Stopping twice is
 // no error.
 func (r *RocketMQ) Stop() error {
-	err := r.KillBroker()
+	err := r.StopBroker()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.name != nil {
