@@ -1,8 +1,10 @@
 package stream
 
 import (
-	"errors"
+	"fmt"
 	"time"
+
+	"github.com/aivedio/aivedio/app"
 )
 
 // Close is one way in which the gateway ends a stream. The table below is the
@@ -35,20 +37,6 @@ func Closes() []Close {
 	return []Close{closeFull, closeUnavailable, closeDenied, closeDraining, closeSlow, closeEnd}
 }
 
-// Errors of [Hub.ServeEvents]; with each, nothing has been written.
-var (
-	// ErrBusy: the gateway has no room for another client, or is draining.
-	ErrBusy = errors.New("the gateway takes no more streams")
-	// ErrUnauthorized ends a live stream when the Auth of a request returns it.
-	ErrUnauthorized = errors.New("the right to this stream has ended")
-)
-
-// QueryError is a query parameter that cannot be used. Its text is fit for a
-// client.
-type QueryError struct {
-	Field  string
-	Detail string
-}
-
-// Error names the field and what is wrong with it.
-func (e *QueryError) Error() string { return e.Field + ": " + e.Detail }
+// ErrBusy is [app.ErrOverloaded] for a gateway that has no room for another
+// client, or is draining.
+var ErrBusy = fmt.Errorf("the gateway takes no more streams: %w", app.ErrOverloaded)

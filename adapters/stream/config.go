@@ -23,9 +23,6 @@ type Config struct {
 	Now func() time.Time
 	// Rand draws from [0, 1) for every jitter; math/rand when nil.
 	Rand func() float64
-	// Observe, when set, is told the age of each event at the moment it was
-	// written to a client. It must not block.
-	Observe func(age time.Duration)
 
 	// MaxConnections bounds the clients of this gateway (15,000), MaxPerProject
 	// those of one project (5,000).
@@ -53,7 +50,7 @@ type Config struct {
 	// WatchTimeout bounds the wait for a confirmed subscription (2 s); after it
 	// the client is served all the same, by the delta query.
 	WatchTimeout time.Duration
-	// AuthEvery is the time between two checks of a live client's right (15 s).
+	// AuthEvery is the time between two checks of a live client's right (5 s).
 	AuthEvery time.Duration
 	// Wait is the longest a long-poll may ask to wait (60 s).
 	Wait time.Duration
@@ -96,7 +93,7 @@ func (c Config) WithDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 25*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.WatchTimeout = cmp.Or(c.WatchTimeout, 2*time.Second)
-	c.AuthEvery = cmp.Or(c.AuthEvery, 15*time.Second)
+	c.AuthEvery = cmp.Or(c.AuthEvery, 5*time.Second)
 	c.Wait = cmp.Or(c.Wait, time.Minute)
 	c.DrainWindow = cmp.Or(c.DrainWindow, 10*time.Second)
 	return c

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -40,7 +41,7 @@ const maxResets = 3
 // it lose nothing: register, watch, read, write, drain what came meanwhile, live.
 // The error is ErrBusy when the client was never admitted.
 func (h *Hub) follow(ctx context.Context, req StreamRequest, q query, out sink) error {
-	s := newSubscriber(h.cfg, req.taskID(), func(n int) { h.stats.conflated.Add(int64(n)) })
+	s := newSubscriber(h.cfg, req.Task, func(n int) { h.stats.conflated.Add(int64(n)) })
 	p, err := h.register(ctx, req.Project, s)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (f *follower) ending(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errDone), ctx.Err() != nil:
 		return nil
-	case errors.Is(err, ErrUnauthorized):
+	case denied(err):
 		return f.out.end(closeDenied, f.at)
 	case errors.Is(err, errRead):
 		f.hub.stats.readErrors.Add(1)
@@ -89,6 +90,11 @@ func (f *follower) ending(ctx context.Context, err error) error {
 	default:
 		return err
 	}
+}
+
+// denied reports whether the caller's right has ended.
+func denied(err error) bool {
+	return errors.Is(err, app.ErrUnauthenticated) || errors.Is(err, ports.ErrNotFound)
 }
 
 // errRead marks a failed read of the store.
@@ -178,11 +184,9 @@ func (f *follower) write(frames []*frame) error {
 		return err
 	}
 	f.hub.stats.written.Add(int64(len(frames)))
-	if f.hub.cfg.Observe != nil {
-		now := f.hub.cfg.Now()
-		for _, frame := range frames {
-			f.hub.cfg.Observe(now.Sub(frame.createdAt))
-		}
+	now := f.hub.cfg.Now()
+	for _, frame := range frames {
+		f.hub.age.Observe(now.Sub(frame.createdAt).Seconds())
 	}
 	return err
 }
@@ -230,7 +234,7 @@ func (f *follower) last(c Close) error {
 
 // live writes what the project offers until somebody ends it.
 func (f *follower) live(ctx context.Context) error {
-	denied := make(chan error, 1)
+	checked := make(chan error, 1)
 	var recheck <-chan time.Time
 	if f.auth != nil {
 		timer := time.NewTimer(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))
@@ -252,9 +256,9 @@ func (f *follower) live(ctx context.Context) error {
 			}
 		case <-recheck:
 			recheck = nil
-			go func() { denied <- f.auth(ctx) }() // a slow answer must not hold up events
-		case err = <-denied:
-			if !errors.Is(err, ErrUnauthorized) {
+			go func() { checked <- f.auth(ctx) }() // a slow answer must not hold up events
+		case err = <-checked:
+			if !denied(err) {
 				err = nil
 			}
 			recheck = time.After(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -16,6 +18,7 @@ import (
 type Hub struct {
 	cfg   Config
 	stats counters
+	age   prometheus.Histogram
 	// ctx ends with Run: the hard stop of everything.
 	ctx  context.Context
 	stop context.CancelFunc
@@ -43,7 +46,7 @@ func New(cfg Config) (*Hub, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	h := &Hub{cfg: cfg, projects: map[domain.ProjectID]*project{}, empty: make(chan struct{}), gap: make(chan struct{}, 1)}
+	h := &Hub{cfg: cfg, projects: map[domain.ProjectID]*project{}, empty: make(chan struct{}), gap: make(chan struct{}, 1), age: newAge()}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h, nil
 }

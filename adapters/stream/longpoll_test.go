@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/internal/wire"
 )
 
@@ -84,7 +85,7 @@ func TestLongPollFiltered(t *testing.T) {
 		b := newBench(t, nil)
 		b.commit(taskA)
 		e := b.commit(taskA)
-		a, err := b.poll(StreamRequest{Task: &TaskFilter{ID: taskB}}, "/e?after=0&wait=1")
+		a, err := b.poll(StreamRequest{Task: taskB}, "/e?after=0&wait=1")
 		if err != nil || len(a.Events) != 0 || a.Cursor != e.Cursor().String() {
 			t.Errorf("%+v, %v; want no event and the cursor of the head", a, err)
 		}
@@ -100,8 +101,8 @@ func TestBadQuery(t *testing.T) {
 			"/e?wait=-1s": "wait", "/e?wait=soon": "wait",
 		} {
 			_, err := b.poll(StreamRequest{}, target)
-			var bad *QueryError
-			if !errors.As(err, &bad) || bad.Field != field {
+			var bad *app.FieldErrors
+			if !errors.As(err, &bad) || bad.Fields[0].Field != field {
 				t.Errorf("%s: %v, want a fault of %s", target, err, field)
 			}
 		}

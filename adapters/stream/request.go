@@ -9,32 +9,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 )
 
-// StreamRequest is an authorised wish for a project's events.
+// StreamRequest is an authorised wish for a project's events. Its fields are
+// plain, so that a caller may convert a struct of its own.
 type StreamRequest struct {
 	Project domain.ProjectID
-	// Task limits the stream to one task when set; nil for all.
-	Task *TaskFilter
-	// Auth is asked again while the stream lives: ErrUnauthorized ends it, any
-	// other error is taken for a passing fault. nil asks nothing.
+	// Task limits the stream to one task when set. TaskTerminal and
+	// TaskLastEventID are the task as it stood when the request came: whether
+	// anything is left to come.
+	Task            domain.TaskID
+	TaskTerminal    bool
+	TaskLastEventID int64
+	// Auth is asked again while the stream lives: app.ErrUnauthenticated or
+	// ports.ErrNotFound ends it, any other error is taken for a passing fault. nil
+	// asks nothing.
 	Auth func(ctx context.Context) error
+	// Denied: the caller has no right. A stream says so in its own words, since a
+	// browser's EventSource cannot read a status; a long-poll gets
+	// app.ErrUnauthenticated.
+	Denied bool
 }
 
-// TaskFilter is the task of a filtered stream as it stood when the request came.
-type TaskFilter struct {
-	ID domain.TaskID
-	// Terminal and LastEventID say whether anything is left to come.
-	Terminal    bool
-	LastEventID int64
-}
+// filtered reports whether the stream is limited to one task.
+func (r StreamRequest) filtered() bool { return !r.Task.IsZero() }
 
-func (r StreamRequest) taskID() domain.TaskID {
-	if r.Task == nil {
-		return domain.TaskID{}
-	}
-	return r.Task.ID
+// overAt reports whether a client at the position has seen all of the task.
+func (r StreamRequest) overAt(at domain.Cursor) bool {
+	return r.filtered() && r.TaskTerminal && at.EventID >= r.TaskLastEventID
 }
 
 // cursorKind says what a request knows of its position.
@@ -84,11 +88,15 @@ func parseQuery(header http.Header, values url.Values, maxWait time.Duration) (q
 	if text := values.Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil || limit < 1 || limit > maxLimit {
-			return query{}, &QueryError{"limit", "must be a whole number from 1 to " + strconv.Itoa(maxLimit)}
+			return query{}, queryFault("limit", "use a whole number from 1 to "+strconv.Itoa(maxLimit))
 		}
 		q.limit = limit
 	}
 	return q, nil
+}
+
+func queryFault(field, detail string) error {
+	return &app.FieldErrors{Fields: []app.FieldError{{Field: field, Code: "invalid", Detail: detail}}}
 }
 
 // cursorText finds the cursor under one of its names.
@@ -111,7 +119,7 @@ func parseWait(text string) (time.Duration, error) {
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
-		return 0, &QueryError{"wait", `must be a time such as "25s" or a number of seconds`}
+		return 0, queryFault("wait", `use a time such as "25s", or a number of seconds`)
 	}
 	return wait, nil
 }

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/aivedio/aivedio/app"
+	"github.com/aivedio/aivedio/domain"
 )
 
 // ServeEvents serves the events of a project: a JSON long-poll to a client that
 // asks for application/json, Server-Sent Events to every other. It returns when
 // the stream is over. The error is not nil only when nothing has been written:
-// *QueryError, ErrBusy or ports.ErrUnavailable.
+// *app.FieldErrors for the query, app.ErrOverloaded, ports.ErrUnavailable, or
+// app.ErrUnauthenticated for a denied long-poll.
 //
 // The caller has authorised the request. A stream is bound to one goroutine and
 // to Queue frames of memory; a client that takes nothing within WriteTimeout is
@@ -19,6 +23,9 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	q, err := parseQuery(r.Header, r.URL.Query(), h.cfg.Wait)
 	if err != nil {
 		return err
+	}
+	if req.Denied {
+		return h.deny(w, r, req)
 	}
 	if wantsJSON(r.Header) {
 		return h.servePoll(w, r, req, q)
@@ -35,10 +42,23 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	return nil
 }
 
+// deny tells a client without a right so, in the words of its transport.
+func (h *Hub) deny(w http.ResponseWriter, r *http.Request, req StreamRequest) error {
+	if wantsJSON(r.Header) {
+		return app.ErrUnauthenticated
+	}
+	out := newSSE(h.cfg, w, req)
+	defer out.stop()
+	if err := out.end(closeDenied, domain.Cursor{}); err != nil {
+		h.cfg.Logger.Debug("stream: connection cut", "error", err)
+	}
+	return nil
+}
+
 // serveSSE says everything in the stream, since a browser's EventSource neither
 // reads headers nor comes back after another status.
 func (h *Hub) serveSSE(w http.ResponseWriter, r *http.Request, req StreamRequest, q query) {
-	out := newSSE(h.cfg, w, req.Task)
+	out := newSSE(h.cfg, w, req)
 	defer out.stop()
 	err := h.follow(r.Context(), req, q, out)
 	switch {
@@ -56,7 +76,7 @@ func (h *Hub) serveSSE(w http.ResponseWriter, r *http.Request, req StreamRequest
 // nothingLeft reports a reconnect to a stream that has told all: 204 is the only
 // answer that stops a browser's EventSource.
 func (h *Hub) nothingLeft(ctx context.Context, req StreamRequest, q query) (bool, error) {
-	if req.Task == nil || !req.Task.Terminal || q.kind != cursorGiven || q.cursor.EventID < req.Task.LastEventID {
+	if q.kind != cursorGiven || !req.overAt(q.cursor) {
 		return false, nil
 	}
 	page, err := h.cfg.Events.After(ctx, req.Project, q.cursor, 1)

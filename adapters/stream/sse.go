@@ -15,10 +15,10 @@ import (
 
 // sse writes Server-Sent Events.
 type sse struct {
-	cfg  Config
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	task *TaskFilter
+	cfg Config
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	req StreamRequest
 	// head: the response head is out; started: so is a position; caught: the
 	// history is written.
 	head, started, caught bool
@@ -27,8 +27,8 @@ type sse struct {
 	heartbeat *time.Timer
 }
 
-func newSSE(cfg Config, w http.ResponseWriter, task *TaskFilter) *sse {
-	return &sse{cfg: cfg, w: w, rc: http.NewResponseController(w), task: task}
+func newSSE(cfg Config, w http.ResponseWriter, req StreamRequest) *sse {
+	return &sse{cfg: cfg, w: w, rc: http.NewResponseController(w), req: req}
 }
 
 func (o *sse) stop() {
@@ -100,9 +100,7 @@ func retryLine(d time.Duration) string {
 // start sends the position alone, so that even a client that has seen no event
 // comes back to where it began.
 func (o *sse) start(at domain.Cursor) error {
-	if o.task != nil && o.task.Terminal && at.EventID >= o.task.LastEventID {
-		o.ended = true
-	}
+	o.ended = o.req.overAt(at)
 	o.heartbeat = time.NewTimer(o.cfg.spread(o.cfg.Heartbeat, 0.2))
 	o.started = true
 	return o.send("id: " + at.String() + "\n\n")
@@ -121,7 +119,7 @@ func (o *sse) events(frames []*frame, at domain.Cursor) error {
 				return err
 			}
 			size += n
-			o.ended = o.task != nil && frames[0].terminal
+			o.ended = o.req.filtered() && frames[0].terminal
 			frames = frames[1:]
 		}
 		if err := o.flush(); err != nil {
@@ -163,7 +161,7 @@ func (o *sse) tick() <-chan time.Time { return o.heartbeat.C }
 func (o *sse) ticked(at domain.Cursor) error {
 	o.heartbeat.Reset(o.cfg.spread(o.cfg.Heartbeat, 0.2))
 	text := ": ping " + strconv.FormatInt(o.cfg.Now().Unix(), 10) + " " + strconv.FormatInt(at.EventID, 10) + "\n"
-	if o.task != nil {
+	if o.req.filtered() {
 		text += "id: " + at.String() + "\n"
 	}
 	return o.send(text + "\n")

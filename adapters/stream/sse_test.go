@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
@@ -123,7 +124,7 @@ func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
 		all := b.open(StreamRequest{}, "/events", false)
-		one := b.open(StreamRequest{Task: &TaskFilter{ID: taskB}}, "/events", false)
+		one := b.open(StreamRequest{Task: taskB}, "/events", false)
 		synctest.Wait()
 		begun := time.Now()
 		e := b.commit(taskA) // nothing for the filtered stream
@@ -152,7 +153,7 @@ func TestFinishedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
 		b.commit(taskA)
-		c := b.open(StreamRequest{Task: &TaskFilter{ID: taskA, LastEventID: 1}}, "/events?after=0", false)
+		c := b.open(StreamRequest{Task: taskA, TaskLastEventID: 1}, "/events?after=0", false)
 		e := b.store1(taskA, "ready", domain.StageDone, 100)
 		b.notify(e)
 		if !c.ended() || len(c.named("end")) != 1 {
@@ -162,20 +163,20 @@ func TestFinishedTask(t *testing.T) {
 		if end.id != e.Cursor().String() {
 			t.Errorf("end at %q, want %q", end.id, e.Cursor())
 		}
-		over := &TaskFilter{ID: taskA, Terminal: true, LastEventID: 2}
-		again := b.open(StreamRequest{Task: over}, "/events?after="+end.id, false)
+		over := StreamRequest{Task: taskA, TaskTerminal: true, TaskLastEventID: 2}
+		again := b.open(over, "/events?after="+end.id, false)
 		if !again.ended() || again.status != http.StatusNoContent {
 			t.Errorf("reconnect: status %d, want 204", again.status)
 		}
-		late := b.open(StreamRequest{Task: over}, "/events", false)
+		late := b.open(over, "/events", false)
 		if !late.ended() || len(late.named("end")) != 1 {
 			t.Errorf("first visit after the end: %v, want end", late.all())
 		}
-		wrong := b.open(StreamRequest{Task: over}, "/events?after=2.zzz", false)
+		wrong := b.open(over, "/events?after=2.zzz", false)
 		if len(wrong.named("reset")) != 1 {
 			t.Errorf("wrong tag: %v, want reset", wrong.all())
 		}
-		behind := b.open(StreamRequest{Task: over}, "/events?after=1", false)
+		behind := b.open(over, "/events?after=1", false)
 		if diff := cmp.Diff([]int64{2}, behind.ids()); diff != "" || !behind.ended() {
 			t.Errorf("behind (-want +got):\n%s", diff)
 		}
@@ -189,7 +190,7 @@ func TestRetriedTask(t *testing.T) {
 		b := newBench(t, nil)
 		b.store1(taskA, "failed", domain.StageDone, 0)
 		b.store1(taskA, "queued", domain.StageSubmitting, 0)
-		c := b.open(StreamRequest{Task: &TaskFilter{ID: taskA, LastEventID: 2}}, "/events?after=0", false)
+		c := b.open(StreamRequest{Task: taskA, TaskLastEventID: 2}, "/events?after=0", false)
 		if c.ended() {
 			t.Errorf("the stream ended: %v", c.all())
 		}
@@ -206,7 +207,7 @@ func TestUnauthorizedLater(t *testing.T) {
 		var ended atomic.Bool
 		auth := func(context.Context) error {
 			if ended.Load() {
-				return ErrUnauthorized
+				return app.ErrUnauthenticated
 			}
 			return errors.New("the database is away")
 		}
@@ -219,6 +220,23 @@ func TestUnauthorizedLater(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		if !c.ended() || len(c.named("unauthorized")) != 1 {
 			t.Errorf("blocks %v, want unauthorized", c.all())
+		}
+	})
+}
+
+// TestDenied is said in the stream to an EventSource and as an error to a
+// long-poll.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.commit(taskA)
+		c := b.open(StreamRequest{Denied: true}, "/events?after=0", false)
+		if !c.ended() || len(c.named("unauthorized")) != 1 || len(c.ids()) != 0 || c.status != http.StatusOK {
+			t.Errorf("blocks %v, want unauthorized and no event", c.all())
+		}
+		if _, err := b.poll(StreamRequest{Denied: true}, "/events?after=0"); !errors.Is(err, app.ErrUnauthenticated) {
+			t.Errorf("long-poll: %v, want ErrUnauthenticated", err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func testWindow(t *testing.T, set func(*hooks, func()), late, filtered, warm boo
 	b.commit(taskA)
 	req := StreamRequest{}
 	if filtered {
-		req.Task = &TaskFilter{ID: taskA}
+		req.Task = taskA
 	}
 	if warm {
 		b.open(StreamRequest{}, "/events", false)
