@@ -60,9 +60,11 @@ func (x *tx) create(params ports.CreateParams) error {
 	put(x, x.tasks, task.ID, taskRow{Task: decision.Task, input: copyInput(params.Input)})
 	put(x, x.ofProject, task.ProjectID, append(x.ofProject[task.ProjectID], task.ID))
 	decision.TaskChanged, decision.AttemptChanged = true, true
-	if _, err := x.apply(ports.Item{TokenHash: params.TokenHash}, &decision, string(params.TokenHash)); err != nil {
+	event, err := x.apply(ports.Item{}, &decision, string(params.TokenHash))
+	if err != nil {
 		return err
 	}
+	x.rememberEvent(*event, 0)
 	x.rememberRequest(params.Idempotency, task.ID)
 	return nil
 }

@@ -1,0 +1,103 @@
+package porttest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/ports"
+)
+
+func timelineTests() []storeTest {
+	return []storeTest{
+		{"EveryInput", timelineEveryInput},
+		{"CountsTheRest", timelineCountsTheRest},
+		{"OtherProject", timelineOtherProject},
+	}
+}
+
+// timelineEveryInput: what changed something or was refused stands there with
+// its verdict and the versions before and after.
+func timelineEveryInput(t *testing.T, b *storeBench) {
+	m := b.submitted()
+	b.Clock.Advance(time.Second)
+	b.must(b.progressed(m, 10))
+	b.Clock.Advance(time.Second)
+	b.must(b.saw(m, domain.ObservedQueued))
+	thin := b.saw(m, domain.ObservedSucceeded)
+	thin.Input.Observation.Source, thin.Input.Observation.Trust = domain.SourceWebhook, domain.TrustBearer
+	b.Clock.Advance(time.Second)
+	b.must(thin)
+
+	var got []ports.TimelineEntry
+	for _, e := range entries(b.timeline(m), "observation") {
+		if e.Source == domain.SourcePoll || e.Source == domain.SourceWebhook {
+			got = append(got, e)
+		}
+	}
+	want := []ports.TimelineEntry{
+		{Source: domain.SourcePoll, Status: "running", Verdict: domain.Verdict{Kind: domain.VerdictApplied}, VersionBefore: 2, VersionAfter: 3},
+		{Source: domain.SourcePoll, Status: "queued", Verdict: domain.Verdict{Kind: domain.VerdictIgnored, Reason: domain.ReasonRegressiveStatus}, VersionBefore: 3, VersionAfter: 3},
+		{Source: domain.SourceWebhook, Status: "succeeded", Verdict: domain.Verdict{Kind: domain.VerdictNeedsQuery, Reason: domain.ReasonNotTrusted}, VersionBefore: 3, VersionAfter: 3},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d observations, want %d: %+v", len(got), len(want), got)
+	}
+	for i, w := range want {
+		g := got[i]
+		if g.Source != w.Source || g.Status != w.Status || g.Verdict != w.Verdict || g.VersionBefore != w.VersionBefore || g.VersionAfter != w.VersionAfter || g.AttemptNo != 1 {
+			t.Errorf("observation %d: %+v, want %+v", i, g, w)
+		}
+	}
+	if p := got[0].Progress; p == nil || *p != 10 {
+		t.Errorf("progress %v, want 10", p)
+	}
+	b.checkTimelineEvents(m, 3)
+}
+
+// checkTimelineEvents: the task's events stand on its timeline, and everything
+// is sorted by time.
+func (b *storeBench) checkTimelineEvents(m made, want int) {
+	b.t.Helper()
+	timeline := b.timeline(m)
+	events := entries(timeline, "event")
+	if len(events) != want {
+		b.t.Fatalf("%d events on the timeline, want %d", len(events), want)
+	}
+	for i, e := range events {
+		if e.VersionAfter != int64(i)+1 || e.EventID == 0 {
+			b.t.Errorf("event %d on the timeline: %+v", i, e)
+		}
+	}
+	for i := range timeline.Entries {
+		if i > 0 && timeline.Entries[i].At.Before(timeline.Entries[i-1].At) {
+			b.t.Errorf("entry %d is older than the one before: %+v", i, timeline.Entries[i])
+		}
+	}
+}
+
+func timelineCountsTheRest(t *testing.T, b *storeBench) {
+	m := b.submitted()
+	b.must(b.progressed(m, 10))
+	before := len(entries(b.timeline(m), "observation"))
+	for range 3 {
+		b.must(b.progressed(m, 10)) // unchanged
+	}
+	b.must(b.progressed(m, 12), b.progressed(m, 13)) // too small a step
+	timeline := b.timeline(m)
+	if n := len(entries(timeline, "observation")); n != before {
+		t.Errorf("%d observations, want %d", n, before)
+	}
+	if n := timeline.Counters["unchanged"]; n < 3 {
+		t.Errorf("counted %d unchanged, want at least 3: %v", n, timeline.Counters)
+	}
+	if n := timeline.Counters["ignored/"+string(domain.ReasonThrottledProgress)]; n != 2 {
+		t.Errorf("counted %d throttled, want 2: %v", n, timeline.Counters)
+	}
+}
+
+func timelineOtherProject(t *testing.T, b *storeBench) {
+	m := b.submitted()
+	_, err := b.Store.Timeline(b.ctx, b.newProject(b.tenant, "another"), m.task)
+	wantErr(t, "the timeline from another project", err, ports.ErrNotFound)
+}
