@@ -1,0 +1,26 @@
+SELECT format('attempt %s is %s; the ledger has %s reserve, %s settle, %s refund', a.id, a.closing, l.reserves, l.settles, l.refunds) AS violation
+FROM task_attempts a
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE ledger_type = 'reserve') AS reserves,
+        count(*) FILTER (WHERE ledger_type = 'settle') AS settles,
+        count(*) FILTER (WHERE ledger_type = 'refund') AS refunds,
+        count(*) FILTER (WHERE ledger_type = 'adjust') AS adjusts
+    FROM credit_ledger l WHERE l.task_id = a.task_id AND l.attempt_id = a.id
+) AS l
+WHERE l.reserves <> 1
+   OR l.settles + l.refunds <> CASE WHEN a.closing = 'open' THEN 0 ELSE 1 END
+   OR (a.closing = 'settled' AND l.settles + l.adjusts = 0)
+   OR (a.closing = 'refunded' AND l.refunds <> 1)
+UNION ALL
+SELECT format('task %s is %s and the money of its attempt is open', t.id, t.phase)
+FROM generation_tasks t JOIN task_attempts a ON a.id = t.current_attempt_id
+WHERE t.terminal_at IS NOT NULL AND a.closing = 'open'
+UNION ALL
+SELECT format('tenant %s: the account says available %s, reserved %s, spent %s; the ledger adds up to %s, %s, %s',
+    b.tenant_id, b.available, b.reserved, b.spent, l.available, l.reserved, l.spent)
+FROM ledger_accounts b
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(available_delta), 0) AS available, coalesce(sum(reserved_delta), 0) AS reserved, coalesce(sum(spent_delta), 0) AS spent
+    FROM credit_ledger l WHERE l.tenant_id = b.tenant_id
+) AS l
+WHERE (b.available, b.reserved, b.spent) IS DISTINCT FROM (l.available::bigint, l.reserved::bigint, l.spent::bigint)
