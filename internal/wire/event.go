@@ -83,9 +83,13 @@ func ParseMessage(data []byte) (ports.StoredEvent, error) {
 	if err != nil {
 		return ports.StoredEvent{}, fmt.Errorf("bus message: occurred_at: %w", err)
 	}
+	at = at.UTC().Truncate(time.Millisecond)
+	if y := at.Year(); y < 1 || y > 9999 {
+		return ports.StoredEvent{}, fmt.Errorf("bus message: occurred_at: year %d", y)
+	}
 	p := idParser{}
 	e := ports.StoredEvent{
-		EventID: m.EventID, CreatedAt: at.UTC(),
+		EventID: m.EventID, CreatedAt: at,
 		Event: domain.Event{
 			TenantID: domain.TenantID{ID: p.must(PrefixTenant, m.TenantID)}, ProjectID: domain.ProjectID{ID: p.must(PrefixProject, m.ProjectID)},
 			UserID: domain.UserID{ID: p.may(PrefixUser, m.UserID)}, TaskID: domain.TaskID{ID: p.must(PrefixTask, m.AggregateID)},
@@ -111,6 +115,9 @@ type idParser struct{ err error }
 
 func (p *idParser) must(prefix, s string) domain.ID {
 	id, err := ParseID(prefix, s)
+	if err == nil && id.IsZero() {
+		err = fmt.Errorf("%q is no one's id", s)
+	}
 	if err != nil && p.err == nil {
 		p.err = err
 	}
