@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 // for its death.
 func playParent() {
 	ctx := context.Background()
-	p, err := StartPostgres(ctx, PostgresOptions{NoSync: true})
+	p, err := StartPostgres(ctx, PostgresOptions{Dir: os.Getenv("AIVEDIO_TEST_PARENT_DIR"), NoSync: true})
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -37,12 +38,16 @@ func playParent() {
 	select {}
 }
 
-func TestKilledParentLeavesNothing(t *testing.T) {
+// killedParent starts services in another process, on the given PostgreSQL
+// folder ("" for a temporary one), kills it with SIGKILL as soon as they run,
+// and returns their addresses and folders.
+func killedParent(t *testing.T, dir string) (addrs, dirs []string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), "AIVEDIO_TEST_PARENT=1")
+	parent.Env = append(os.Environ(), "AIVEDIO_TEST_PARENT=1", "AIVEDIO_TEST_PARENT_DIR="+dir)
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +55,6 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var addrs, dirs []string
 	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "running"; {
 		addr, dir, ok := strings.Cut(lines.Text(), " ")
 		if !ok || !strings.HasPrefix(addr, "127.") {
@@ -65,6 +69,24 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	if len(addrs) == 0 {
 		t.Fatal("the parent started nothing")
 	}
+	return addrs, dirs
+}
+
+// The next start on the same folder may come before the guard has stopped the
+// orphaned server.
+func TestFolderOfAKilledParentIsTakenOver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	for range 2 {
+		killedParent(t, dir)
+	}
+	p := startTestPostgres(t, dir)
+	if n := query[int](t, p.URL(""), "SELECT 1"); n != 1 {
+		t.Fatalf("got %d", n)
+	}
+}
+
+func TestKilledParentLeavesNothing(t *testing.T) {
+	addrs, dirs := killedParent(t, "")
 	limit := time.After(20 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
