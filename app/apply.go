@@ -35,12 +35,13 @@ func newApplier(env Env, transitions ports.Transitions) *applier {
 
 // apply stores the items, in their order, and returns their results. An error
 // means that nothing is known to be stored. Faults of single items stand in their
-// results.
+// results. It waits for the commit, which is bounded in time, even when ctx has
+// ended: what was started is worth knowing.
 func (a *applier) apply(ctx context.Context, items ...ports.Item) ([]ports.Result, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
-	results, err := a.batch.do(ctx, items)
+	results, err := a.batch.do(context.WithoutCancel(ctx), items)
 	if err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}

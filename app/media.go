@@ -151,7 +151,7 @@ func (m *Media) one(ctx context.Context, job ports.OperationJob, lease domain.ID
 		m.deps.Metrics.Add(MetricMedia, 1, job.Attempt.Provider, fault.code)
 		return m.failed(ctx, f, fault)
 	default:
-		return err // our own store: the lease runs out and the try is repeated
+		return errors.Join(err, m.failed(ctx, f, errMediaStore))
 	}
 }
 

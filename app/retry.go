@@ -56,7 +56,7 @@ func (r *Retry) Request(ctx context.Context, cmd RetryCommand) (ports.TaskView, 
 		}
 		attempt, hash := newAttempt(attemptParams{
 			id: domain.AttemptID{ID: r.NewID()}, provider: view.Attempt.Provider, model: view.Attempt.Model,
-			account: accounts[0], credits: r.prices.price(view.Attempt.Provider), tokens: r.tokens, now: r.Now(),
+			account: accounts[0], credits: r.prices.price(view.Attempt.Provider), tokens: r.tokens,
 		})
 		return ports.Item{
 			Input: domain.Input{

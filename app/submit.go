@@ -140,15 +140,12 @@ func (s *Submit) params(cmd CreateCommand, now time.Time) ports.CreateParams {
 	account := s.deps.Vendors.Accounts(cmd.Provider)[0]
 	attempt, hash := newAttempt(attemptParams{
 		id: domain.AttemptID{ID: s.deps.NewID()}, provider: cmd.Provider, model: cmd.Model,
-		account: account, credits: s.cfg.price(cmd.Provider), tokens: s.deps.Tokens, now: now,
+		account: account, credits: s.cfg.price(cmd.Provider), tokens: s.deps.Tokens,
 	})
 	task := domain.Task{
 		ID: domain.TaskID{ID: s.deps.NewID()}, TenantID: cmd.Project.TenantID, ProjectID: cmd.Project.ID, UserID: cmd.UserID,
-		Phase: domain.PhaseQueued, Cancel: domain.CancelNone, Stage: domain.StageSubmitting, Version: 1,
-		CurrentAttemptID: attempt.ID, AttemptCount: 1, OnLateSuccess: onLate, TraceID: cmd.TraceID,
-		CreatedAt: now, UpdatedAt: now,
+		OnLateSuccess: onLate, TraceID: cmd.TraceID,
 	}
-	attempt.TaskID, attempt.No, attempt.NextSubmitAt = task.ID, 1, &now
 	return ports.CreateParams{
 		Task: task, Attempt: attempt, TokenHash: hash, Input: cmd.Input,
 		Idempotency: idempotency(idempotencyParams{
@@ -165,17 +162,15 @@ type attemptParams struct {
 	account         ports.Account
 	credits         int64
 	tokens          *CallbackTokens
-	now             time.Time
 }
 
-// newAttempt builds an attempt that nobody has submitted yet, and the hash of its
-// callback token. The client request id is the attempt's own id: unique, known
+// newAttempt names an attempt that nobody has submitted yet, and the hash of its
+// callback token; its state is for the domain to set. The client request id is the attempt's own id: unique, known
 // before the vendor is called, and free of meaning.
 func newAttempt(p attemptParams) (domain.Attempt, []byte) {
 	a := domain.Attempt{
 		ID: p.id, Provider: p.provider, Model: p.model, AccountID: p.account.ID, BaseURL: p.account.BaseURL,
-		ClientRequestID: p.id.String(), Status: domain.AttemptCreated,
-		Credits: p.credits, Closing: domain.ClosingOpen, CreatedAt: p.now, UpdatedAt: p.now,
+		ClientRequestID: p.id.String(), Credits: p.credits,
 	}
 	return a, TokenHash(p.tokens.Make(p.id))
 }

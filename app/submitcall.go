@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -140,15 +139,10 @@ func (s *Submitter) insist(ctx context.Context, items []ports.Item) error {
 		if err == nil {
 			return faults(results)
 		}
-		if !again(err) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		pause(ctx, time.Duration(float64(wait)*s.deps.Jitter()), nil)
 		wait = min(2*wait, 5*time.Second)
 	}
-}
-
-// again reports whether the same call may pass later.
-func again(err error) bool {
-	return errors.Is(err, ports.ErrUnavailable) || errors.Is(err, ErrOverloaded) || errors.Is(err, context.DeadlineExceeded)
 }
