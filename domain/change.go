@@ -7,6 +7,7 @@ import "time"
 type change struct {
 	before Task
 	was    AttemptStatus
+	lease  ID // the poll lease at the beginning
 	t      Task
 	a      Attempt
 	in     Input
@@ -17,7 +18,7 @@ type change struct {
 }
 
 func begin(task Task, attempt Attempt, in Input, now time.Time) *change {
-	c := &change{before: task, was: attempt.Status, t: task, a: attempt.clone(), in: in, p: in.Policy.WithDefaults(), now: now, source: SourceSystem}
+	c := &change{before: task, was: attempt.Status, lease: attempt.PollLease, t: task, a: attempt.clone(), in: in, p: in.Policy.WithDefaults(), now: now, source: SourceSystem}
 	c.d.Verdict = Verdict{Kind: VerdictUnchanged}
 	return c
 }
