@@ -81,7 +81,8 @@ type Attempt struct {
 	// PollCount counts queries since the status last changed; the exponent of
 	// the interval.
 	PollCount int
-	// PollFailures counts queries that failed in a row.
+	// PollFailures counts queries in a row that failed or answered with a word
+	// that nobody knows.
 	PollFailures int
 	// PollHintAt is when a delivery asked for a query that has not begun yet.
 	PollHintAt *time.Time

@@ -11,15 +11,16 @@ func (c *change) observe(o Observation) {
 		c.ignore(ReasonIdentityMismatch)
 		return
 	}
-	if o.Source == SourceWebhook && o.Trust != TrustAuthentic {
+	if (o.Source == SourceWebhook || o.Source == SourceCorrection) && o.Trust != TrustAuthentic {
 		c.hint(o, ReasonNotTrusted)
 		return
 	}
 	c.answered(o)
 	c.learn(o)
+	taken := false
 	switch {
 	case o.Status == ObservedNone:
-		c.ignore(ReasonUnknownStatus)
+		c.unreadable(o)
 	case c.a.Status.Terminal():
 		c.observeSettled(o)
 	case o.Thin:
@@ -36,27 +37,59 @@ func (c *change) observe(o Observation) {
 		c.hint(o, ReasonOutputMissing)
 	default:
 		c.advance(o)
+		taken = true
 	}
-	c.schedule(o)
+	c.schedule(o, taken)
+}
+
+// unreadable digests news whose word is not in the vocabulary. It is never a
+// verdict: a delivery asks for a query, and a query that keeps answering so
+// makes the status unknown.
+func (c *change) unreadable(o Observation) {
+	switch {
+	case c.a.Status.Terminal():
+		c.ignore(ReasonUnknownStatus)
+	case o.Source == SourceWebhook:
+		c.ask(ReasonUnknownStatus)
+	default:
+		c.ignore(ReasonUnknownStatus)
+		if o.Source.Query() && c.holdsPollLease() && c.a.Status.AtVendor() {
+			c.missed()
+		}
+	}
 }
 
 // foreign reports news of another job.
 func (c *change) foreign(o Observation) bool {
 	return (!o.AttemptID.IsZero() && o.AttemptID != c.a.ID) ||
 		(o.ProviderTaskID != "" && c.a.ProviderTaskID != "" && o.ProviderTaskID != c.a.ProviderTaskID) ||
+		(o.ClientRequestID != "" && c.a.ClientRequestID != "" && o.ClientRequestID != c.a.ClientRequestID) ||
 		(o.Provider != "" && o.Provider != c.a.Provider)
 }
 
-// learn takes the vendor's id. News without a usable status still proves that
-// the vendor has the job.
+// learn takes the vendor's id. News that cannot be applied as it stands still
+// proves that the vendor has the job: without this, an unknown submit whose
+// callback needs a query would have an id and never be asked about.
 func (c *change) learn(o Observation) {
 	if c.a.ProviderTaskID == "" && o.ProviderTaskID != "" {
 		c.a.ProviderTaskID = o.ProviderTaskID
 		c.touch()
 	}
-	if (o.Thin || o.Status == ObservedNone) && c.a.ProviderTaskID != "" && c.take(OnSubmitAccepted) {
+	if c.onlyProves(o) && c.a.ProviderTaskID != "" && c.take(OnSubmitAccepted) {
 		c.known()
 		c.arrived()
+	}
+}
+
+// onlyProves reports news that is not applied but still proves a job.
+func (c *change) onlyProves(o Observation) bool {
+	switch {
+	case o.Thin, o.Status == ObservedNone:
+		return true
+	case o.Source.Query() && o.Status.Terminal():
+		return false
+	default:
+		return c.stale(o) || (o.Status == ObservedSucceeded && len(o.Outputs) == 0)
 	}
 }
 
@@ -175,7 +208,7 @@ func (c *change) observeSettled(o Observation) {
 	case o.Thin:
 		c.reconcileOnce()
 		c.d.Verdict = Verdict{VerdictNeedsQuery, ReasonThinEvent}
-	case o.Source == SourceCorrection && c.p.Corrections:
+	case o.Source == SourceCorrection && c.p.Corrections && !c.stale(o):
 		c.correct(o)
 	default:
 		c.contradict(o)

@@ -84,8 +84,11 @@ func (p Policy) WithDefaults() Policy {
 		{&p.Superseded, &d.Superseded}, {&p.SubmitRetry, &d.SubmitRetry}, {&p.Lookup, &d.Lookup},
 	}
 	for _, i := range intervals {
-		if *i.have == (Interval{}) {
-			*i.have = *i.def
+		if i.have.Base == 0 {
+			i.have.Base = i.def.Base
+		}
+		if i.have.Cap == 0 {
+			i.have.Cap = max(i.have.Base, i.def.Cap)
 		}
 	}
 	durations := []struct{ have, def *time.Duration }{

@@ -21,18 +21,19 @@ func PollDelay(a Attempt, current bool, p Policy, now time.Time) time.Duration {
 		row = p.Superseded
 	case a.Overdue:
 		row = p.Overdue
-	case a.SubmittedAt != nil && now.Sub(*a.SubmittedAt) < p.SubmittedWindow, a.Status == AttemptSubmitted:
+	case a.SubmittedAt != nil && now.Sub(*a.SubmittedAt) < p.SubmittedWindow:
 		row = p.Submitted
-	case a.Status == AttemptQueued:
-		row = p.Queued
+	case a.Status != AttemptRunning:
+		row = p.Queued // accepted and not yet heard of is waiting, too
 	}
 	return row.Backoff(a.PollCount)
 }
 
 // holdsPollLease reports whether the caller's query is the one that the attempt
-// waits for. Another's answer is news all the same, but moves no timer.
+// waits for. Another's answer is news all the same, but moves no timer. The lease
+// counts that stood when the answer came: digesting it releases the lease.
 func (c *change) holdsPollLease() bool {
-	return c.in.Lease.IsZero() || c.in.Lease == c.a.PollLease
+	return c.in.Lease.IsZero() || c.in.Lease == c.lease
 }
 
 // answered notes an answered query.
@@ -44,7 +45,10 @@ func (c *change) answered(o Observation) {
 	if c.a.PollHintAt != nil && !c.a.LastQueryAt.Before(*c.a.PollHintAt) {
 		c.a.PollHintAt = nil // a query that began before the hint does not answer it
 	}
-	c.a.PollFailures = 0
+	if o.Status != ObservedNone {
+		c.a.PollFailures = 0
+		c.known() // also when the answer itself is late: the vendor can be read again
+	}
 	c.a.PollCount++
 	c.d.CloseCases = append(c.d.CloseCases, CaseLost)
 	if c.a.Status.Terminal() {
@@ -71,12 +75,18 @@ func (c *change) hint(o Observation, r Reason) {
 		c.ignore(r)
 		return
 	}
+	c.ask(r)
+}
+
+// ask brings the next query forward; once for all hints that no query has
+// answered.
+func (c *change) ask(r Reason) {
 	at, due := c.now, c.soonest()
 	if !c.a.Status.AtVendor() {
 		c.hintUnsent(r, at)
 		return
 	}
-	if c.a.PollHintAt != nil && c.a.NextPollAt != nil && !c.a.NextPollAt.After(due) {
+	if next := c.nextQuery(); c.a.PollHintAt != nil && next != nil && !next.After(due) {
 		return
 	}
 	c.a.PollHintAt = &at
@@ -93,7 +103,8 @@ func (c *change) hintUnsent(r Reason, at time.Time) {
 	}
 	c.a.PollHintAt = &at
 	if c.a.Status == AttemptSubmitUnknown && c.p.CanLookup {
-		c.a.NextReconcileAt = &at
+		due := c.soonest()
+		c.a.NextReconcileAt = &due
 	}
 	c.touch()
 	c.d.Verdict = Verdict{VerdictNeedsQuery, r}
@@ -109,13 +120,32 @@ func (c *change) soonest() time.Time {
 	return c.now
 }
 
-// schedule sets the next query after news that was taken. A hint that no query
-// has answered yet is not put off.
-func (c *change) schedule(o Observation) {
-	if !c.a.Status.AtVendor() || (o.Source.Query() && !c.holdsPollLease() && c.a.Timer() != nil) {
+// hintWaits reports whether a delivery asked for a query and none has begun
+// since.
+func (c *change) hintWaits() bool {
+	return c.a.PollHintAt != nil && (c.a.LastQueryAt == nil || c.a.LastQueryAt.Before(*c.a.PollHintAt))
+}
+
+// schedule sets the next query after an answer or after news that was taken.
+// Refused news puts nothing off, or a replay of old deliveries could hold up the
+// queries for ever.
+func (c *change) schedule(o Observation, taken bool) {
+	switch {
+	case !c.a.Status.AtVendor():
+		return
+	case c.a.Timer() == nil:
+	case o.Source.Query() && !c.holdsPollLease(), !o.Source.Query() && !taken:
 		return
 	}
 	c.setNextQuery()
+}
+
+// nextQuery is the timer that setTimer sets.
+func (c *change) nextQuery() *time.Time {
+	if c.current() {
+		return c.a.NextPollAt
+	}
+	return c.a.NextReconcileAt
 }
 
 // setNextQuery sets the timer of an attempt at the vendor: at once for a hint
@@ -161,27 +191,43 @@ func (c *change) queryFailed(e QueryError) {
 		c.retryReconcile()
 		return
 	}
+	if !c.a.Status.AtVendor() {
+		return // there is no job to ask for yet
+	}
 	if e.Class == QueryNotFound && c.a.SubmittedAt != nil && c.now.Sub(*c.a.SubmittedAt) < c.p.NotFoundGrace {
 		c.setTimer(c.after(c.p.Submitted.Backoff(c.a.PollCount)))
 		c.a.PollCount++
 		return
 	}
-	c.a.PollFailures++
+	lost := c.missed() && e.Class == QueryNotFound
 	c.setTimer(c.failureTimer(e))
-	if c.a.PollFailures < c.p.UnknownAfter {
-		return
-	}
-	if e.Class == QueryNotFound {
+	if lost {
 		c.d.OpenCases = append(c.d.OpenCases, CaseLost)
+	}
+}
+
+// missed counts a query that taught nothing, and notes an unknown status after a
+// number of them in a row; true from then on.
+func (c *change) missed() bool {
+	c.a.PollFailures++
+	c.touch()
+	if c.a.PollFailures < c.p.UnknownAfter {
+		return false
 	}
 	if c.current() && c.t.UnknownSince == nil && (c.t.Phase == PhaseQueued || c.t.Phase == PhaseRunning) {
 		at := c.now
 		c.t.UnknownSince = &at
 	}
+	return true
 }
 
-// failureTimer is when to ask again after a failure.
+// failureTimer is when to ask again after a failure. A hint that came after the
+// failed query began is not put off, unless the vendor wants to be left alone.
 func (c *change) failureTimer(e QueryError) *time.Time {
+	if c.hintWaits() && e.Class != QueryThrottled && e.RetryAfter == 0 {
+		due := c.soonest()
+		return &due
+	}
 	row := c.p.Failing
 	switch {
 	case !c.current():
@@ -196,9 +242,12 @@ func (c *change) failureTimer(e QueryError) *time.Time {
 	return at
 }
 
-// retryReconcile asks again about a settled attempt a few times; the case stays
-// for a person in any event.
+// retryReconcile asks again about a contradicted attempt a few times; the case
+// stays for a person in any event. Any other settled attempt has nothing to ask.
 func (c *change) retryReconcile() {
+	if !c.a.Conflicted {
+		return
+	}
 	c.a.ReconcileCount++
 	c.a.NextReconcileAt = nil
 	if c.a.ReconcileCount < c.p.UnknownAfter {
@@ -223,7 +272,12 @@ func (c *change) lookupFailed() {
 func (c *change) lookupAgain() {
 	c.a.ReconcileCount++
 	c.a.NextReconcileAt = nil
-	if c.p.CanLookup && c.now.Sub(c.a.CreatedAt) < c.p.LookupRetention {
+	switch {
+	case !c.p.CanLookup:
+	case c.hintWaits():
+		due := c.soonest()
+		c.a.NextReconcileAt = &due
+	case c.now.Sub(c.a.CreatedAt) < c.p.LookupRetention:
 		c.a.NextReconcileAt = c.after(c.p.Lookup.Backoff(c.a.ReconcileCount))
 	}
 	c.touch()
@@ -239,6 +293,6 @@ func (c *change) overdue() {
 	c.d.OpenCases = append(c.d.OpenCases, CaseOverdue)
 	c.touch()
 	if c.a.Status.AtVendor() {
-		c.setTimer(c.after(PollDelay(c.a, c.current(), c.p, c.now)))
+		c.setNextQuery()
 	}
 }

@@ -10,6 +10,7 @@ func (c *change) submitStarted() {
 		on = OnSubmitReplayed
 	}
 	if !c.current() && c.take(OnCancelUnsent) {
+		c.a.ErrorClass = ClassCanceled
 		c.closeMoney(ClosingRefunded) // superseded before it was sent
 	}
 	if !c.current() || c.t.Phase.Terminal() || c.t.Cancel.Pending() || (replay && !c.p.ReplaySafe) || !c.take(on) {
@@ -50,7 +51,8 @@ func (c *change) submitAccepted() {
 // holdsSubmitLease reports whether the caller is the one who called the vendor.
 func (c *change) holdsSubmitLease() bool { return c.in.Lease == c.a.SubmitLease }
 
-// submitNotSent gives the attempt back: the vendor provably has nothing.
+// submitNotSent gives the attempt back: the vendor provably has nothing. Of a
+// replay it proves nothing about the first request, which stays unknown.
 func (c *change) submitNotSent() {
 	c.source = SourceSubmit
 	switch {
@@ -58,6 +60,11 @@ func (c *change) submitNotSent() {
 		c.ignore(ReasonRegressiveStatus)
 	case !c.holdsSubmitLease():
 		c.ignore(ReasonStaleLease)
+	case c.current() && c.t.UnknownSince != nil:
+		c.take(OnSubmitUnknown)
+		c.a.SubmitLease, c.a.SubmitLeaseUntil = ID{}, nil
+		c.a.ReconcileCount++
+		c.a.NextReconcileAt = c.after(max(c.p.Lookup.Backoff(c.a.ReconcileCount), c.in.RetryAfter))
 	default:
 		c.take(OnSubmitNotSent)
 		c.a.SubmitLease, c.a.SubmitLeaseUntil = ID{}, nil
