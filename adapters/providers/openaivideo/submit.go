@@ -64,7 +64,7 @@ func create(req ports.SubmitRequest) ([]byte, error) {
 	if req.Input.Seed != nil {
 		f["seed"] = *req.Input.Seed // gateways know it; OpenAI itself says so if it does not
 	}
-	if err := f.Merge(req.Input.Extra, "webhook", "webhook_url", "callback_url"); err != nil {
+	if err := f.Merge(req.Input.Extra); err != nil {
 		return nil, err
 	}
 	body, err := json.Marshal(f)

@@ -88,8 +88,7 @@ func input(in ports.TaskInput) (jsonbody.Fields, error) {
 	if in.Seed != nil {
 		f["seed"] = *in.Seed
 	}
-	// A webhook inside the input is taken by the vendor and never called.
-	if err := f.Merge(in.Extra, "webhook", "webhook_events_filter"); err != nil {
+	if err := f.Merge(in.Extra); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -1,9 +1,9 @@
 package jsonbody
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
+	"slices"
+	"strings"
 )
 
 // Fields is an object on its way to a vendor.
@@ -16,10 +16,18 @@ func (f Fields) SetText(name, value string) {
 	}
 }
 
+// callbackNames are the names, without case and separators, under which vendors
+// take the address that they report to. It is never the user's: such a field
+// would be taken by the vendor and the news lost, or sent to somebody else.
+var callbackNames = []string{
+	"webhook", "webhookurl", "webhooks", "webhookconfig", "webhookeventsfilter", "falwebhook",
+	"callback", "callbackurl", "notifyurl", "notifyhook", "notificationurl",
+}
+
 // Merge adds the user's extra fields under the adapter's own: a name that the
-// adapter has set, or that it reserves, is not taken from the user. extra is a
-// JSON object or nil; anything else is an error. The values pass unread, so a
-// number keeps all its digits.
+// adapter has set, that it reserves, or that means a callback address is not
+// taken from the user. extra is a JSON object or nil; anything else is an error.
+// The values pass unread, so a number keeps all its digits.
 func (f Fields) Merge(extra []byte, reserved ...string) error {
 	if len(extra) == 0 || string(extra) == "null" {
 		return nil
@@ -28,15 +36,15 @@ func (f Fields) Merge(extra []byte, reserved ...string) error {
 	if err != nil {
 		return fmt.Errorf("extra: %w", err)
 	}
-	for _, name := range reserved {
-		delete(theirs, name)
-	}
-	maps.DeleteFunc(theirs, func(name string, _ json.RawMessage) bool {
-		_, ours := f[name]
-		return ours
-	})
 	for name, value := range theirs {
-		f[name] = value
+		_, ours := f[name]
+		if !ours && !slices.Contains(reserved, name) && !slices.Contains(callbackNames, bare(name)) {
+			f[name] = value
+		}
 	}
 	return nil
+}
+
+func bare(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }

@@ -106,7 +106,7 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	f := Fields{"prompt": "ours"}
 	f.SetText("empty", "")
-	err := f.Merge([]byte(`{"prompt":"theirs","webhook":"https://evil.example","big":1234567890123456789,"nested":{"a":[1]}}`), "webhook")
+	err := f.Merge([]byte(`{"prompt":"theirs","webhook":"https://evil.example","callBackUrl":1,"Fal-Webhook":1,"owned":1,"big":1234567890123456789,"nested":{"a":[1]}}`), "owned")
 	if err != nil {
 		t.Fatal(err)
 	}
