@@ -17,7 +17,7 @@ import (
 
 // acme and acmeAccount are where the suite's attempts run.
 const (
-	acme  = "acme"
+	acme        = "acme"
 	acmeAccount = "main"
 )
 
@@ -101,13 +101,13 @@ func (b *storeBench) params() ports.CreateParams {
 			ID: task, TenantID: b.tenant, ProjectID: b.project, UserID: domain.UserID{ID: newID()},
 			OnLateSuccess: domain.LateSuccessKeep, TraceID: domain.TraceID{ID: newID()}, CreatedAt: now, UpdatedAt: now,
 		},
-		Attempt:   b.newAttempt(task, attempt),
+		Attempt:   newAttempt(task, attempt),
 		TokenHash: hash("token-" + attempt.String()),
 		Input:     ports.TaskInput{Prompt: "a red kite over the sea"},
 	}
 }
 
-func (b *storeBench) newAttempt(task domain.TaskID, id domain.AttemptID) domain.Attempt {
+func newAttempt(task domain.TaskID, id domain.AttemptID) domain.Attempt {
 	return domain.Attempt{
 		ID: id, TaskID: task, Provider: acme, Model: "video-1", AccountID: acmeAccount,
 		BaseURL: "https://api.acme.example", ClientRequestID: "req-" + id.String(), Credits: 5,
@@ -224,8 +224,10 @@ func (b *storeBench) cancel(m made) ports.Item {
 }
 
 // retry opens a new attempt; the second value describes it.
-func (b *storeBench) retry(m made) (ports.Item, made) {
-	attempt := b.newAttempt(m.task, newAttemptID())
+func (b *storeBench) retry(m made) (ports.Item, made) { return retryOf(m) }
+
+func retryOf(m made) (ports.Item, made) {
+	attempt := newAttempt(m.task, newAttemptID())
 	next := madeOf(ports.CreateParams{Task: domain.Task{ID: m.task, ProjectID: m.project}, Attempt: attempt})
 	it := command(m, domain.Input{Kind: domain.InputRetryRequested, NewAttempt: &attempt})
 	it.TokenHash = hash(next.token)
