@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/aivedio/aivedio/app"
+	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/internal/wire"
+	"github.com/aivedio/aivedio/ports"
+)
+
+// bearer is the key of a request, empty when it has none.
+func bearer(r *http.Request) string {
+	scheme, key, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// authorize fills the call with the caller and, where the path names one, the
+// project. The order of its refusals tells nobody what exists: 401 before 403
+// before 404.
+func (s *Server) authorize(r *http.Request, c *call, scope ports.Scope) error {
+	principal, err := s.cfg.Access.Authenticate(r.Context(), bearer(r))
+	if err != nil {
+		return err
+	}
+	if !principal.Can(scope) {
+		return problemScope.saying("Use a key with the scope " + string(scope) + ".")
+	}
+	c.principal = principal
+	text := r.PathValue("project_id")
+	if text == "" {
+		return nil
+	}
+	id, err := pathID(wire.PrefixProject, text)
+	if err != nil {
+		return err
+	}
+	c.project, err = s.cfg.Access.Project(r.Context(), principal, domain.ProjectID{ID: id})
+	return err
+}
+
+// recheck asks again whether the caller of a live stream may go on.
+func (s *Server) recheck(key string, project domain.ProjectID) func(context.Context) error {
+	return func(ctx context.Context) error {
+		principal, err := s.cfg.Access.Authenticate(ctx, key)
+		if err != nil {
+			return err
+		}
+		if !principal.Can(ports.ScopeRead) {
+			return app.ErrUnauthenticated
+		}
+		_, err = s.cfg.Access.Project(ctx, principal, project)
+		return err
+	}
+}
+
+// pathID reads an id of the path. One that cannot exist is not found, with a
+// sentence on its form.
+func pathID(prefix, text string) (domain.ID, error) {
+	id, err := wire.ParseID(prefix, text)
+	if err != nil {
+		return domain.ID{}, problemID.saying("The id in the path must have the form " + prefix + "_ and 26 characters.")
+	}
+	return id, nil
+}
+
+// taskID reads {task_id}.
+func taskID(r *http.Request) (domain.TaskID, error) {
+	id, err := pathID(wire.PrefixTask, r.PathValue("task_id"))
+	return domain.TaskID{ID: id}, err
+}
+
+// isDenied reports an error of authentication, as opposed to one of the service.
+func isDenied(err error) bool { return errors.Is(err, app.ErrUnauthenticated) }

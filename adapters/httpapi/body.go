@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// readBody reads a body once, at most max bytes of it, before anything parses it.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, problemMediaType
+	}
+	tooLarge := problemTooLarge.saying("Send at most " + strconv.FormatInt(max, 10) + " bytes.")
+	if r.ContentLength > max {
+		return nil, tooLarge
+	}
+	// The deadline belongs to the socket, so it is the real clock. It is lifted
+	// afterwards: the server watches the connection for the client's end.
+	rc := http.NewResponseController(w)
+	if err := rc.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)); err == nil {
+		defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case err != nil:
+		return nil, problemTruncated
+	case r.ContentLength > int64(len(body)):
+		return nil, problemTruncated
+	}
+	return body, nil
+}
+
+// isJSON reports a JSON content type; without one the body is taken for JSON.
+func isJSON(r *http.Request) bool {
+	text := r.Header.Get("Content-Type")
+	if text == "" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(text)
+	return err == nil && (media == "application/json" || (strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")))
+}
+
+// readJSON reads a request's JSON object into a struct, strictly. optional
+// allows an empty body. It returns the raw bytes, for their hash.
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, into any, optional bool) ([]byte, error) {
+	body, err := s.readBody(w, r, s.cfg.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 && optional {
+		return body, nil
+	}
+	if !isJSON(r) {
+		return nil, problemMediaType
+	}
+	return body, decodeJSON(body, into)
+}
+
+// decodeJSON accepts one JSON object whose fields are all known.
+func decodeJSON(body []byte, into any) error {
+	if !utf8.Valid(body) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return problemMalformed
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return jsonProblem(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return problemMalformed.saying("Send one JSON object and nothing after it.")
+	}
+	return nil
+}
+
+// jsonProblem says in our own words what encoding/json found.
+func jsonProblem(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return problemMalformed.saying(fmt.Sprintf("The JSON is not valid at byte %d; send one complete object.", syntax.Offset))
+	case errors.As(err, &kind):
+		return problemFields.with(Fault{kind.Field, "invalid", "use " + kindWords(kind.Type)})
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if field, err := strconv.Unquote(name); err == nil {
+			return problemUnknown.with(Fault{clip(field), "unknown", "remove it or correct its name"})
+		}
+	}
+	return problemMalformed
+}
+
+func kindWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "a JSON object"
+	}
+}
+
+// clip bounds what we repeat of a client's own text.
+func clip(s string) string {
+	const longest = 64
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest], "") + "…"
+}
+
+// object is a JSON object that is passed on as it came; null is none.
+type object []byte
+
+// UnmarshalJSON keeps the bytes.
+func (o *object) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "null" {
+		*o = nil
+		return nil
+	}
+	*o = bytes.Clone(raw)
+	return nil
+}
+
+// answer writes a JSON value.
+func answer(w http.ResponseWriter, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	return nil
+}
+
+// limitOf reads the limit parameter.
+func limitOf(r *http.Request, normal, most int) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return normal, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, problemQuery.with(Fault{"limit", "out_of_range", "use a whole number from 1 to " + strconv.Itoa(most)})
+	}
+	return n, nil
+}
