@@ -290,6 +290,8 @@ func applyRetryNeedsCredits(t *testing.T, b *storeBench) {
 	if v := b.task(m); v.Task.AttemptCount != 1 || v.Task.Phase != domain.PhaseCanceled {
 		t.Errorf("the task was changed: %+v", v.Task)
 	}
+	_, err := b.Store.Attempt(b.ctx, dear.Input.NewAttempt.ID)
+	wantErr(t, "the attempt that was not paid for", err, ports.ErrNotFound)
 	cheap, _ := b.retry(m)
 	b.must(cheap)
 }

@@ -15,6 +15,7 @@ func operationTests() []storeTest {
 		{"Release", operationRelease},
 		{"Finish", operationFinish},
 		{"FinishWithLostLease", operationFinishWithLostLease},
+		{"NotFinishedByARefusedItem", operationNotFinishedByARefusedItem},
 		{"FinishedWhateverTheVerdict", operationFinishedWhateverTheVerdict},
 		{"RestartedByAdoption", operationRestartedByAdoption},
 		{"ClaimedOnce", operationClaimedOnce},
@@ -130,6 +131,16 @@ func operationFinishWithLostLease(t *testing.T, b *storeBench) {
 	good := b.publish(m)
 	good.Operation = &ports.OperationFinish{ID: job.ID, Lease: second}
 	wantVerdict(t, "the finish of the holder", b.apply(good)[0], domain.VerdictApplied, "")
+}
+
+func operationNotFinishedByARefusedItem(t *testing.T, b *storeBench) {
+	m, job, lease := b.fetching()
+	refused, _ := b.retry(m)
+	refused.Operation = &ports.OperationFinish{ID: job.ID, Lease: lease}
+	wantErr(t, "a retry of a running task", b.apply(refused)[0].Err, domain.ErrNotRetryable)
+	good := b.publish(m)
+	good.Operation = &ports.OperationFinish{ID: job.ID, Lease: lease}
+	wantVerdict(t, "the finish under the same lease", b.apply(good)[0], domain.VerdictApplied, "")
 }
 
 // operationFinishedWhateverTheVerdict: work that came too late is done all the

@@ -18,6 +18,7 @@ func processTests() []storeTest {
 		{"OrderOfOneTask", processOrderOfOneTask},
 		{"ManyOfOneTaskInOneRound", processManyOfOneTaskInOneRound},
 		{"WorkersShareOnce", processWorkersShareOnce},
+		{"WorkerKeepsToItsShards", processWorkerKeepsToItsShards},
 		{"Limit", processLimit},
 		{"Rollback", processRollback},
 		{"Poison", processPoison},
@@ -199,6 +200,41 @@ func processWorkersShareOnce(t *testing.T, b *storeBench) {
 		}
 	}
 	b.checkStream(b.events(b.project))
+}
+
+// processWorkerKeepsToItsShards: a job belongs to one worker, whoever asks first.
+func processWorkerKeepsToItsShards(t *testing.T, b *storeBench) {
+	const tasks, each = 24, 2
+	for k := range tasks {
+		m := b.submitted()
+		for i := range each {
+			b.receive(b.delivery(m, fmt.Sprintf("evt-%d-%d", k, i)))
+		}
+	}
+	got := [2]map[string]int{{}, {}}
+	for w := range got {
+		params := b.round()
+		params.Worker, params.Workers = w, len(got)
+		for report := (ports.ProcessReport{Taken: 1}); report.Taken > 0; {
+			var err error
+			if report, err = b.Store.Process(b.ctx, params, func(row ports.InboxRow) ports.Decoded {
+				got[w][row.ProviderTaskID]++
+				return b.news(row, domain.ObservedRunning)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(got[0]) == 0 || len(got[1]) == 0 || len(got[0])+len(got[1]) != tasks {
+		t.Errorf("the workers took %d and %d jobs of %d", len(got[0]), len(got[1]), tasks)
+	}
+	for w := range got {
+		for job, n := range got[w] {
+			if n != each {
+				t.Errorf("worker %d took %d rows of job %s, want %d", w, n, job, each)
+			}
+		}
+	}
 }
 
 func processLimit(t *testing.T, b *storeBench) {
