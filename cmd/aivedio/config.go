@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"gopkg.in/yaml.v3"
+
+	"github.com/aivedio/aivedio/ports"
+)
+
+// Role is one part of the work that a process can take on.
+type Role string
+
+// The roles of `serve`.
+const (
+	RoleAPI      Role = "api"
+	RoleCallback Role = "callback"
+	RoleSubmit   Role = "submit"
+	RoleProcess  Role = "process"
+	RolePoll     Role = "poll"
+	RoleRelay    Role = "relay"
+	RoleDispatch Role = "dispatch"
+	RoleGateway  Role = "gateway"
+	RoleMedia    Role = "media"
+	RoleSweep    Role = "sweep"
+)
+
+// Roles lists every role; a process without a choice takes all.
+func Roles() []Role {
+	return []Role{RoleAPI, RoleCallback, RoleSubmit, RoleProcess, RolePoll, RoleRelay, RoleDispatch, RoleGateway, RoleMedia, RoleSweep}
+}
+
+// Config is the whole configuration of a process. A file, then the environment,
+// then flags set it; the later one wins. Zero values have the meaning that the
+// comment gives.
+type Config struct {
+	Roles []Role `yaml:"roles" env:"AIVEDIO_ROLES"`
+	// Listen is the address of the API and of the streams.
+	Listen string `yaml:"listen" env:"AIVEDIO_LISTEN"`
+	// CallbackListen is the callbacks' own address; empty shares Listen.
+	CallbackListen string `yaml:"callback_listen" env:"AIVEDIO_CALLBACK_LISTEN"`
+	// PublicURL is where vendors reach the callbacks; https outside dev.
+	PublicURL string `yaml:"public_url" env:"AIVEDIO_PUBLIC_URL"`
+	// TrustedProxies are networks whose X-Forwarded-Proto counts.
+	TrustedProxies []string `yaml:"trusted_proxies" env:"AIVEDIO_TRUSTED_PROXIES"`
+	// StopTimeout bounds an orderly stop.
+	StopTimeout time.Duration `yaml:"stop_timeout" env:"AIVEDIO_STOP_TIMEOUT"`
+	// LogFormat is json or text; LogLevel debug, info, warn or error.
+	LogFormat string `yaml:"log_format" env:"AIVEDIO_LOG_FORMAT"`
+	LogLevel  string `yaml:"log_level" env:"AIVEDIO_LOG_LEVEL"`
+
+	Database  DatabaseConfig            `yaml:"database"`
+	Redis     RedisConfig               `yaml:"redis"`
+	RocketMQ  RocketMQConfig            `yaml:"rocketmq"`
+	Media     MediaConfig               `yaml:"media"`
+	Secrets   SecretsConfig             `yaml:"secrets"`
+	Work      WorkConfig                `yaml:"work"`
+	Providers map[string]ProviderConfig `yaml:"providers"`
+
+	// AllowPrivate lets callbacks be http and downloads reach private addresses:
+	// for one machine only.
+	AllowPrivate bool `yaml:"allow_private" env:"AIVEDIO_ALLOW_PRIVATE"`
+}
+
+// DatabaseConfig is PostgreSQL.
+type DatabaseConfig struct {
+	URL string `yaml:"url" env:"AIVEDIO_DATABASE_URL"`
+	// Conns bounds the pool; CallbackConns the small one of the callbacks.
+	Conns         int `yaml:"conns" env:"AIVEDIO_DATABASE_CONNS"`
+	CallbackConns int `yaml:"callback_conns" env:"AIVEDIO_DATABASE_CALLBACK_CONNS"`
+}
+
+// RedisConfig is Redis; without a URL the notifier lives in the process.
+type RedisConfig struct {
+	// URL is redis://user:password@host:port/db.
+	URL string `yaml:"url" env:"AIVEDIO_REDIS_URL"`
+	// Prefix goes before every key and channel.
+	Prefix string `yaml:"prefix" env:"AIVEDIO_REDIS_PREFIX"`
+}
+
+// RocketMQConfig is RocketMQ; without name servers the bus lives in the process.
+type RocketMQConfig struct {
+	NameServers []string `yaml:"name_servers" env:"AIVEDIO_ROCKETMQ_NAME_SERVERS"`
+	Topic       string   `yaml:"topic" env:"AIVEDIO_ROCKETMQ_TOPIC"`
+}
+
+// MediaConfig is where published files live.
+type MediaConfig struct {
+	// Dir is the folder of the files.
+	Dir string `yaml:"dir" env:"AIVEDIO_MEDIA_DIR"`
+	// MaxBytes bounds one download.
+	MaxBytes int64 `yaml:"max_bytes" env:"AIVEDIO_MEDIA_MAX_BYTES"`
+}
+
+// SecretsConfig holds keys of our own; base64, at least 32 bytes each, the
+// newest first.
+type SecretsConfig struct {
+	// CallbackKeys make the tokens in callback URLs.
+	CallbackKeys []string `yaml:"callback_keys" env:"AIVEDIO_CALLBACK_KEYS"`
+	// PayloadKeys encrypt stored deliveries; exactly 32 bytes each.
+	PayloadKeys []string `yaml:"payload_keys" env:"AIVEDIO_PAYLOAD_KEYS"`
+	// SigningKey signs the URLs of assets.
+	SigningKey string `yaml:"signing_key" env:"AIVEDIO_SIGNING_KEY"`
+}
+
+// WorkConfig bounds how much a process does at once.
+type WorkConfig struct {
+	// Processors is into how many parts the inbox is split; each part is digested
+	// by one worker at a time. The same in every process.
+	Processors int `yaml:"processors" env:"AIVEDIO_PROCESSORS"`
+	// Submits, Polls and Fetches are calls under way at once.
+	Submits int `yaml:"submits" env:"AIVEDIO_SUBMITS"`
+	Polls   int `yaml:"polls" env:"AIVEDIO_POLLS"`
+	Fetches int `yaml:"fetches" env:"AIVEDIO_FETCHES"`
+}
+
+// ProviderConfig is one vendor.
+type ProviderConfig struct {
+	Accounts []AccountConfig `yaml:"accounts"`
+	// Credits is the price of one attempt.
+	Credits int64 `yaml:"credits"`
+}
+
+// AccountConfig is one set of credentials. A value that starts with "env:" or
+// "file:" is read from there, so that the file itself can be shown.
+type AccountConfig struct {
+	ID             string   `yaml:"id"`
+	BaseURL        string   `yaml:"base_url"`
+	APIKey         string   `yaml:"api_key"`
+	WebhookSecrets []string `yaml:"webhook_secrets"`
+}
+
+// DefaultConfig is what holds where nothing is said.
+func DefaultConfig() Config {
+	return Config{
+		Roles: Roles(), Listen: "127.0.0.1:8080", StopTimeout: 20 * time.Second, LogFormat: "json", LogLevel: "info",
+		Database: DatabaseConfig{Conns: 16, CallbackConns: 4},
+		Redis:    RedisConfig{Prefix: "aivedio"},
+		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events"},
+		Media:    MediaConfig{MaxBytes: 2 << 30},
+		Work:     WorkConfig{Processors: 4, Submits: 32, Polls: 32, Fetches: 4},
+	}
+}
+
+// LoadConfig reads the file, if one is named, and the environment over the
+// defaults. Unknown keys are faults: a typing error must not become a default.
+func LoadConfig(file string) (Config, error) {
+	cfg := DefaultConfig()
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return Config{}, fmt.Errorf("config file: %w", err)
+		}
+		dec := yaml.NewDecoder(bytes.NewReader(data))
+		dec.KnownFields(true)
+		if err := dec.Decode(&cfg); err != nil && !errors.Is(err, io.EOF) {
+			return Config{}, fmt.Errorf("config file %s: %w", file, err)
+		}
+	}
+	if err := env.Parse(&cfg); err != nil {
+		return Config{}, fmt.Errorf("environment: %w", err)
+	}
+	return cfg, nil
+}
+
+// Validate reports every fault at once.
+func (c Config) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for _, r := range c.Roles {
+		if !slices.Contains(Roles(), r) {
+			bad("roles: %q is not a role; the roles are %v", r, Roles())
+		}
+	}
+	if len(c.Roles) == 0 {
+		bad("roles: at least one of %v is needed", Roles())
+	}
+	if c.Database.URL == "" {
+		bad("database.url (AIVEDIO_DATABASE_URL) is needed, for instance postgres://user:password@host:5432/aivedio")
+	}
+	if c.Database.Conns < 2 || c.Database.CallbackConns < 1 || c.Database.Conns > 1000 || c.Database.CallbackConns > 1000 {
+		bad("database.conns must be from 2 to 1000 and database.callback_conns from 1 to 1000")
+	}
+	c.validatePublicURL(bad)
+	c.validateSplit(bad)
+	c.validateSecrets(bad)
+	c.validateProviders(bad)
+	if (c.has(RoleMedia) || c.has(RoleAPI)) && c.Media.Dir == "" {
+		bad("media.dir (AIVEDIO_MEDIA_DIR) is needed by the roles media and api")
+	}
+	if c.Work.Processors < 1 || c.Work.Submits < 1 || c.Work.Polls < 1 || c.Work.Fetches < 1 {
+		bad("work: processors, submits, polls and fetches must be at least 1")
+	}
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		bad("log_format must be json or text")
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) validatePublicURL(bad func(string, ...any)) {
+	if !c.has(RoleSubmit) && !c.has(RoleCallback) && c.PublicURL == "" {
+		return
+	}
+	u, err := url.Parse(c.PublicURL)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		bad("public_url (AIVEDIO_PUBLIC_URL) must be the address at which vendors reach the callbacks, for instance https://callbacks.example.com")
+	case u.Scheme != "https" && !c.AllowPrivate:
+		bad("public_url must be https: a delivery over http can be read and changed on its way")
+	}
+}
+
+// validateSplit refuses roles in several processes without what connects them.
+func (c Config) validateSplit(bad func(string, ...any)) {
+	if c.has(RoleRelay) != c.has(RoleDispatch) && len(c.RocketMQ.NameServers) == 0 {
+		bad("rocketmq.name_servers is needed when relay and dispatch run in different processes")
+	}
+	if c.has(RoleDispatch) != c.has(RoleGateway) && c.Redis.URL == "" {
+		bad("redis.url is needed when dispatch and gateway run in different processes")
+	}
+}
+
+func (c Config) validateSecrets(bad func(string, ...any)) {
+	if _, err := decodeKeys(c.Secrets.CallbackKeys, 0); err != nil {
+		bad("secrets.callback_keys: %w", err)
+	}
+	if _, err := decodeKeys(c.Secrets.PayloadKeys, 32); err != nil {
+		bad("secrets.payload_keys: %w", err)
+	}
+	if _, err := decodeKeys([]string{c.Secrets.SigningKey}, 0); err != nil {
+		bad("secrets.signing_key: %w", err)
+	}
+}
+
+func (c Config) validateProviders(bad func(string, ...any)) {
+	if len(c.Providers) == 0 {
+		bad("providers: at least one vendor with one account is needed")
+	}
+	for name, p := range c.Providers {
+		if len(p.Accounts) == 0 {
+			bad("providers.%s: at least one account is needed", name)
+		}
+		if p.Credits < 0 {
+			bad("providers.%s.credits must not be negative", name)
+		}
+	}
+}
+
+func (c Config) has(r Role) bool { return slices.Contains(c.Roles, r) }
+
+// accounts resolves the configured accounts of all vendors.
+func (c Config) accounts() (map[string][]ports.Account, error) {
+	all := map[string][]ports.Account{}
+	var faults []error
+	for name, p := range c.Providers {
+		for _, a := range p.Accounts {
+			key, err := resolveSecret(a.APIKey)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("providers.%s.%s.api_key: %w", name, a.ID, err))
+			}
+			account := ports.Account{ID: a.ID, BaseURL: a.BaseURL, APIKey: key}
+			for _, s := range a.WebhookSecrets {
+				value, err := resolveSecret(s)
+				if err != nil {
+					faults = append(faults, fmt.Errorf("providers.%s.%s.webhook_secrets: %w", name, a.ID, err))
+				}
+				account.Secrets = append(account.Secrets, ports.Secret{Version: fingerprint([]byte(value)), Value: value})
+			}
+			all[name] = append(all[name], account)
+		}
+	}
+	return all, errors.Join(faults...)
+}
+
+// resolveSecret reads "env:NAME" and "file:PATH"; anything else is the value.
+func resolveSecret(s string) (string, error) {
+	if name, ok := strings.CutPrefix(s, "env:"); ok {
+		v := os.Getenv(name)
+		if v == "" {
+			return "", fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return v, nil
+	}
+	if path, ok := strings.CutPrefix(s, "file:"); ok {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSpace(string(data)), nil
+	}
+	return s, nil
+}
+
+// decodeKeys reads base64 keys of at least 32 bytes, or of exactly size.
+func decodeKeys(encoded []string, size int) ([][]byte, error) {
+	if len(encoded) == 0 {
+		return nil, errors.New("at least one key is needed; `openssl rand -base64 32` makes one")
+	}
+	var keys [][]byte
+	for i, s := range encoded {
+		value, err := resolveSecret(s)
+		if err != nil {
+			return nil, err
+		}
+		key, err := base64.StdEncoding.DecodeString(value)
+		if err != nil || len(key) < 32 || (size > 0 && len(key) != size) {
+			return nil, fmt.Errorf("key %d must be 32 bytes in base64; `openssl rand -base64 32` makes one", i+1)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aivedio/aivedio/adapters/pgstore"
+	"github.com/aivedio/aivedio/app"
+	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/internal/wire"
+	"github.com/aivedio/aivedio/ports"
+)
+
+// keyCmd works on the database itself: the first key cannot come from the API.
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Create a key, with its tenant and project when they are new."`
+	List   keyListCmd   `cmd:"" help:"List keys."`
+	Revoke keyRevokeCmd `cmd:"" help:"End a key at once."`
+}
+
+type keyCreateCmd struct {
+	databaseFlag
+	Tenant      string        `required:"" help:"Name of the tenant."`
+	Project     string        `help:"Name of a project to create or find; its id is printed."`
+	OnlyProject bool          `help:"Limit the key to that project."`
+	Name        string        `default:"key" help:"What the key is for."`
+	Scopes      []ports.Scope `default:"read,write" help:"read, write, operator."`
+	Credits     int64         `default:"1000000" help:"Credits granted to a new tenant."`
+	LateSuccess string        `default:"keep" enum:"keep,discard" help:"What a new project does with a result after a cancel."`
+	JSON        bool          `help:"Print JSON."`
+}
+
+// openAccess opens the store for a command.
+func (f databaseFlag) openAccess(ctx context.Context) (*pgstore.Store, *app.Access, error) {
+	url, err := f.url()
+	if err != nil {
+		return nil, nil, err
+	}
+	// Access holds no payloads: a key that is thrown away serves.
+	nothing := pgstore.Keyring{Current: "none", Keys: map[string][]byte{"none": make([]byte, 32)}}
+	store, err := pgstore.Open(ctx, pgstore.Config{URL: url, Keyring: nothing})
+	if err != nil {
+		return nil, nil, err
+	}
+	access, err := app.NewAccess(app.AccessDeps{Env: app.Env{NewID: wire.NewID}, Access: store}, app.AccessConfig{})
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return store, access, nil
+}
+
+// Run creates the key and prints it, the only time that it can be seen.
+func (cmd keyCreateCmd) Run(ctx context.Context, std streams) error {
+	store, access, err := cmd.openAccess(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	tenant, err := store.CreateTenant(ctx, ports.Tenant{ID: domain.TenantID{ID: wire.NewID()}, Name: cmd.Tenant, Credits: cmd.Credits, CreatedAt: time.Now()})
+	if err != nil {
+		return fmt.Errorf("tenant: %w", err)
+	}
+	var project ports.Project
+	if cmd.Project != "" {
+		project, err = store.CreateProject(ctx, ports.Project{ID: domain.ProjectID{ID: wire.NewID()}, TenantID: tenant.ID, Name: cmd.Project, OnLateSuccess: domain.LateSuccess(cmd.LateSuccess), CreatedAt: time.Now()})
+		if err != nil {
+			return fmt.Errorf("project: %w", err)
+		}
+	}
+	k := app.KeyCommand{TenantID: tenant.ID, Name: cmd.Name, Scopes: cmd.Scopes}
+	if cmd.OnlyProject {
+		k.ProjectID = project.ID
+	}
+	raw, key, err := access.CreateKey(ctx, k)
+	if err != nil {
+		return err
+	}
+	if cmd.JSON {
+		return std.json(map[string]string{"id": wire.FormatID(wire.PrefixKey, key.ID), "key": raw, "tenant": wire.TenantID(tenant.ID), "project": wire.ProjectID(project.ID)})
+	}
+	return std.table([][]string{
+		{"key", raw}, {"id", wire.FormatID(wire.PrefixKey, key.ID)}, {"tenant", wire.TenantID(tenant.ID)}, {"project", wire.ProjectID(project.ID)},
+		{"note", "the key is not stored: keep it now"},
+	})
+}
+
+type keyListCmd struct {
+	databaseFlag
+	Tenant string `help:"Only keys of this tenant id." placeholder:"ten_…"`
+}
+
+// Run lists keys without their text.
+func (cmd keyListCmd) Run(ctx context.Context, std streams) error {
+	store, access, err := cmd.openAccess(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var tenant domain.TenantID
+	if cmd.Tenant != "" {
+		if tenant.ID, err = wire.ParseID(wire.PrefixTenant, cmd.Tenant); err != nil {
+			return err
+		}
+	}
+	keys, err := access.ListKeys(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"ID", "NAME", "PREFIX", "TENANT", "PROJECT", "SCOPES", "CREATED", "REVOKED"}}
+	for _, k := range keys {
+		var scopes []string
+		for _, s := range k.Scopes {
+			scopes = append(scopes, string(s))
+		}
+		revoked := "–"
+		if k.RevokedAt != nil {
+			revoked = wire.FormatTime(*k.RevokedAt)
+		}
+		rows = append(rows, []string{wire.FormatID(wire.PrefixKey, k.ID), k.Name, k.Prefix + "…", wire.TenantID(k.TenantID), either(wire.ProjectID(k.ProjectID), "all"), strings.Join(scopes, ","), wire.FormatTime(k.CreatedAt), revoked})
+	}
+	return std.table(rows)
+}
+
+type keyRevokeCmd struct {
+	databaseFlag
+	ID string `arg:"" help:"Key id." placeholder:"key_…"`
+}
+
+// Run revokes the key.
+func (cmd keyRevokeCmd) Run(ctx context.Context, std streams) error {
+	id, err := wire.ParseID(wire.PrefixKey, cmd.ID)
+	if err != nil {
+		return err
+	}
+	store, access, err := cmd.openAccess(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := access.RevokeKey(ctx, id); err != nil {
+		return fmt.Errorf("revoke %s: %w", cmd.ID, err)
+	}
+	_, err = fmt.Fprintln(std.out, "revoked")
+	return err
+}

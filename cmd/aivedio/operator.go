@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// The operator commands speak to /admin/ of a running server, so that every
+// action is authorised and audited in one place.
+
+// adminList prints rows of an admin collection.
+func adminList(ctx context.Context, t target, std streams, asJSON bool, path, field string, columns []string) error {
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+		return err
+	}
+	if asJSON {
+		return std.json(raw)
+	}
+	var answer map[string]json.RawMessage
+	var rows []map[string]any
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("the server's answer does not parse: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(answer[field]))
+	dec.UseNumber()
+	if err := dec.Decode(&rows); err != nil {
+		return fmt.Errorf("the server's answer does not parse: %w", err)
+	}
+	table := [][]string{slices.Clone(columns)}
+	for _, row := range rows {
+		var cells []string
+		for _, col := range columns {
+			cell := "–"
+			if v, ok := row[col]; ok && v != nil && v != "" {
+				cell = fmt.Sprint(v)
+			}
+			cells = append(cells, cell)
+		}
+		table = append(table, cells)
+	}
+	return std.table(table)
+}
+
+// adminShow prints one admin row as indented JSON.
+func adminShow(ctx context.Context, t target, std streams, path string) error {
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return fmt.Errorf("the server's answer does not parse: %w", err)
+	}
+	_, err = fmt.Fprintln(std.out, out.String())
+	return err
+}
+
+// adminDo posts an action and says that it was done.
+func adminDo(ctx context.Context, t target, std streams, path string, body map[string]any) error {
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	if err := c.call(ctx, http.MethodPost, path, body, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, "done")
+	return err
+}
+
+// rowRef names one admin row.
+type rowRef struct {
+	target
+	ID int64 `arg:"" help:"Number of the row."`
+}
+
+func (r rowRef) path(collection string, more ...string) string {
+	p := "/admin/" + collection + "/" + strconv.FormatInt(r.ID, 10)
+	for _, m := range more {
+		p += "/" + m
+	}
+	return p
+}
+
+type listRef struct {
+	target
+	Limit int  `default:"50" help:"How many."`
+	JSON  bool `help:"Print JSON."`
+}
+
+func (l listRef) query(collection string, extra url.Values) string {
+	if extra == nil {
+		extra = url.Values{}
+	}
+	extra.Set("limit", strconv.Itoa(l.Limit))
+	return "/admin/" + collection + "?" + extra.Encode()
+}
+
+type inboxCmd struct {
+	List    inboxListCmd    `cmd:"" help:"List dead letters, the newest first."`
+	Show    inboxShowCmd    `cmd:"" help:"Show one delivery."`
+	Requeue inboxRequeueCmd `cmd:"" help:"Put a dead letter back to work."`
+}
+
+type (
+	inboxListCmd    struct{ listRef }
+	inboxShowCmd    struct{ rowRef }
+	inboxRequeueCmd struct {
+		rowRef
+		Reason string `required:"" help:"Why; kept in the audit log."`
+	}
+)
+
+// Run lists dead letters.
+func (cmd inboxListCmd) Run(ctx context.Context, std streams) error {
+	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("inbox", nil), "inbox", []string{"id", "provider", "status", "trust", "received_at", "error_count", "last_error"})
+}
+
+// Run shows a delivery.
+func (cmd inboxShowCmd) Run(ctx context.Context, std streams) error {
+	return adminShow(ctx, cmd.target, std, cmd.path("inbox"))
+}
+
+// Run requeues a delivery.
+func (cmd inboxRequeueCmd) Run(ctx context.Context, std streams) error {
+	return adminDo(ctx, cmd.target, std, cmd.path("inbox", "requeue"), map[string]any{"reason": cmd.Reason})
+}
+
+type conflictCmd struct {
+	List    conflictListCmd    `cmd:"" help:"List open conflicts, the oldest first."`
+	Show    conflictShowCmd    `cmd:"" help:"Show one conflict."`
+	Resolve conflictResolveCmd `cmd:"" help:"Accept the contradicting result, or ignore it."`
+}
+
+type (
+	conflictListCmd    struct{ listRef }
+	conflictShowCmd    struct{ rowRef }
+	conflictResolveCmd struct {
+		rowRef
+		As     string `required:"" enum:"accept,ignore" help:"accept takes the result that contradicted; ignore keeps the first verdict."`
+		Reason string `required:"" help:"Why; kept in the audit log."`
+	}
+)
+
+// Run lists conflicts.
+func (cmd conflictListCmd) Run(ctx context.Context, std streams) error {
+	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("conflicts", nil), "conflicts", []string{"id", "kind", "task_id", "have", "got", "opened_at"})
+}
+
+// Run shows a conflict.
+func (cmd conflictShowCmd) Run(ctx context.Context, std streams) error {
+	return adminShow(ctx, cmd.target, std, cmd.path("conflicts"))
+}
+
+// Run resolves a conflict.
+func (cmd conflictResolveCmd) Run(ctx context.Context, std streams) error {
+	return adminDo(ctx, cmd.target, std, cmd.path("conflicts", "resolve"), map[string]any{"resolution": cmd.As, "reason": cmd.Reason})
+}
+
+type caseCmd struct {
+	List    caseListCmd    `cmd:"" help:"List open cases, the oldest first."`
+	Show    caseShowCmd    `cmd:"" help:"Show one case."`
+	Resolve caseResolveCmd `cmd:"" help:"Decide a case."`
+}
+
+type (
+	caseListCmd struct {
+		listRef
+		Kind string `help:"Only cases of this kind."`
+	}
+	caseShowCmd    struct{ rowRef }
+	caseResolveCmd struct {
+		rowRef
+		As             string `required:"" enum:"created_with_id,not_created,abandon,adopt,close_cost" help:"What was found out: created_with_id, not_created, abandon, adopt or close_cost."`
+		ProviderTaskID string `help:"The vendor's id, with created_with_id."`
+		Closing        string `enum:",settled,refunded" default:"" help:"With close_cost: settled or refunded."`
+		Reason         string `required:"" help:"Why; kept in the audit log."`
+	}
+)
+
+// Run lists cases.
+func (cmd caseListCmd) Run(ctx context.Context, std streams) error {
+	q := url.Values{}
+	if cmd.Kind != "" {
+		q.Set("kind", cmd.Kind)
+	}
+	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("cases", q), "cases", []string{"id", "kind", "task_id", "attempt_id", "owner", "opened_at"})
+}
+
+// Run shows a case.
+func (cmd caseShowCmd) Run(ctx context.Context, std streams) error {
+	return adminShow(ctx, cmd.target, std, cmd.path("cases"))
+}
+
+// Run decides a case.
+func (cmd caseResolveCmd) Run(ctx context.Context, std streams) error {
+	body := map[string]any{"resolution": cmd.As, "reason": cmd.Reason}
+	if cmd.ProviderTaskID != "" {
+		body["provider_task_id"] = cmd.ProviderTaskID
+	}
+	if cmd.Closing != "" {
+		body["closing"] = cmd.Closing
+	}
+	return adminDo(ctx, cmd.target, std, cmd.path("cases", "resolve"), body)
+}

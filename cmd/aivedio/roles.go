@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aivedio/aivedio/app"
+)
+
+// loop is one running part of a process.
+type loop struct {
+	name string
+	run  func(context.Context) error
+}
+
+// loops builds the background work of the configured roles.
+func (p *process) loops() ([]loop, error) {
+	builders := []struct {
+		role  Role
+		build func() ([]loop, error)
+	}{
+		{RoleSubmit, p.submitLoops}, {RoleProcess, p.processLoops}, {RolePoll, p.pollLoops}, {RoleRelay, p.relayLoops},
+		{RoleDispatch, p.dispatchLoops}, {RoleMedia, p.mediaLoops}, {RoleSweep, p.sweepLoops},
+	}
+	var all []loop
+	var faults []error
+	for _, b := range builders {
+		if !p.cfg.has(b.role) {
+			continue
+		}
+		built, err := b.build()
+		faults = append(faults, err)
+		all = append(all, built...)
+	}
+	return all, errors.Join(faults...)
+}
+
+// submitLoops is the only place that gives a part the power to create (I8).
+func (p *process) submitLoops() ([]loop, error) {
+	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.env, Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota},
+		app.SubmitterConfig{CallbackBase: p.cfg.PublicURL, Concurrency: p.cfg.Work.Submits})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"submit", s.Run}}, nil
+}
+
+func (p *process) processLoops() ([]loop, error) {
+	w, err := app.NewProcess(app.ProcessDeps{Env: p.env, Inbox: p.store, Vendors: p.vendors}, app.ProcessConfig{Workers: p.cfg.Work.Processors})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"process", w.Run}}, nil
+}
+
+// pollLoops queries vendors and carries out cancellations: both only ask.
+func (p *process) pollLoops() ([]loop, error) {
+	q, err := app.NewPoll(app.PollDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls})
+	if err != nil {
+		return nil, err
+	}
+	c, err := app.NewCancelSender(app.CancelSenderDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors}, app.CancelSenderConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"poll", q.Run}, {"cancel", c.Run}}, nil
+}
+
+func (p *process) relayLoops() ([]loop, error) {
+	r, err := app.NewRelay(app.RelayDeps{Env: p.env, Outbox: p.store, Bus: p.bus}, app.RelayConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"relay", r.Run}}, nil
+}
+
+func (p *process) dispatchLoops() ([]loop, error) {
+	d, err := app.NewDispatch(app.DispatchDeps{Env: p.env, Bus: p.bus, Notifier: p.notifier}, app.DispatchConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"dispatch", d.Run}}, nil
+}
+
+func (p *process) mediaLoops() ([]loop, error) {
+	m, err := app.NewMedia(app.MediaDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Media: p.media, Downloader: p.downloader()},
+		app.MediaConfig{MaxBytes: p.cfg.Media.MaxBytes})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"media", m.Run}}, nil
+}
+
+func (p *process) sweepLoops() ([]loop, error) {
+	s, err := app.NewSweep(app.SweepDeps{Env: p.env, Transitions: p.store, Inbox: p.store, Work: p.store, Desk: p.store, Vendors: p.vendors}, app.SweepConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return []loop{{"sweep", s.Run}}, nil
+}
