@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aivedio/aivedio/adapters/providers/openaivideo"
@@ -55,6 +56,17 @@ func Known() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Capabilities lists what every adapter can do, configured or not, in the order
+// of the names.
+func Capabilities() []ports.Capabilities {
+	all := make([]ports.Capabilities, 0, len(vendors))
+	for _, v := range vendors {
+		all = append(all, v.build(Config{}).Capabilities())
+	}
+	slices.SortFunc(all, func(a, b ports.Capabilities) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // Registry holds the configured vendors. It never changes after New.

@@ -14,7 +14,7 @@ func TestRegistry(t *testing.T) {
 	t.Parallel()
 	given := map[string][]ports.Account{
 		"replicate": {{ID: "main", APIKey: "k", Secrets: []ports.Secret{{Version: "1", Value: secret}}}, {ID: "eu", APIKey: "k", BaseURL: "https://eu.example/v1"}},
-		"openai":    {},
+		"openaivideo":    {},
 	}
 	r, err := New(Config{Accounts: given})
 	if err != nil {
@@ -35,7 +35,7 @@ func TestRegistry(t *testing.T) {
 	if r.Accounts("replicate")[0].APIKey != "k" || given["replicate"][0].BaseURL != "" {
 		t.Error("the registry shares memory with its users")
 	}
-	if _, ok := r.Provider("openai"); ok || r.Accounts("openai") != nil {
+	if _, ok := r.Provider("openaivideo"); ok || r.Accounts("openaivideo") != nil {
 		t.Error("a provider without an account was found")
 	}
 }
@@ -49,6 +49,11 @@ func TestEveryVendor(t *testing.T) {
 	r, err := New(Config{Accounts: accounts})
 	if err != nil || !slices.Equal(r.Names(), Known()) {
 		t.Fatalf("%v, %v", r, err)
+	}
+	for i, c := range Capabilities() {
+		if c.Name != Known()[i] {
+			t.Errorf("capabilities of %s at the place of %s", c.Name, Known()[i])
+		}
 	}
 	for _, name := range Known() {
 		if p, _ := r.Provider(name); p.Capabilities().Name != name {

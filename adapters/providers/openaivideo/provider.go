@@ -11,8 +11,9 @@ import (
 	"github.com/aivedio/aivedio/ports"
 )
 
-// Name is the provider's name in requests, URLs and configuration.
-const Name = "openai"
+// Name is the provider's name in requests, URLs and configuration: the shape of
+// the API, which others than OpenAI speak too.
+const Name = "openaivideo"
 
 // DefaultBaseURL is OpenAI's own API. Gateways have others.
 const DefaultBaseURL = "https://api.openai.com/v1"

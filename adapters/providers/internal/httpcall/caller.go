@@ -39,6 +39,12 @@ func New(client *http.Client, now func() time.Time) *Caller {
 	if own.Timeout == 0 {
 		own.Timeout = DefaultTimeout
 	}
+	if shared, ok := http.DefaultTransport.(*http.Transport); ok && own.Transport == nil {
+		// Two kept connections per host, the standard, are too few for a poller.
+		transport := shared.Clone()
+		transport.MaxIdleConnsPerHost = 64
+		own.Transport = transport
+	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if now == nil {
 		now = time.Now

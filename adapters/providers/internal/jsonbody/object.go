@@ -105,11 +105,6 @@ func (o Object) Percent(name string) *int {
 	return &n
 }
 
-// Bool returns true only for a true.
-func (o Object) Bool(name string) bool {
-	return string(o[name]) == "true" || strings.EqualFold(o.Text(name), "true")
-}
-
 // Object returns an object within; nil, on which every method works, when absent
 // or of another kind.
 func (o Object) Object(name string) Object {

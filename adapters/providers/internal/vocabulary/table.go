@@ -4,7 +4,6 @@ package vocabulary
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -60,16 +59,6 @@ func (t Table) Observe(word string) domain.Observed { return t.words[normal(word
 
 // Expired reports whether the word says that the vendor no longer has the job.
 func (t Table) Expired(word string) bool { return t.terms[normal(word)] }
-
-// All lists the words in their normal form, sorted; for tests and documents.
-func (t Table) All() []string {
-	all := make([]string, 0, len(t.words))
-	for word := range t.words {
-		all = append(all, word)
-	}
-	slices.Sort(all)
-	return all
-}
 
 func normal(word string) string {
 	return strings.Map(func(r rune) rune {
