@@ -13,8 +13,8 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	given := map[string][]ports.Account{
-		"replicate": {{ID: "main", APIKey: "k", Secrets: []ports.Secret{{Version: "1", Value: secret}}}, {ID: "eu", APIKey: "k", BaseURL: "https://eu.example/v1"}},
-		"openaivideo":    {},
+		"replicate":   {{ID: "main", APIKey: "k", Secrets: []ports.Secret{{Version: "1", Value: secret}}}, {ID: "eu", APIKey: "k", BaseURL: "https://eu.example/v1"}},
+		"openaivideo": {},
 	}
 	r, err := New(Config{Accounts: given})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,5 +139,28 @@ func TestCheckAccount(t *testing.T) {
 	}
 	if err := replicate.CheckAccount(ports.Account{ID: "x"}); err == nil {
 		t.Error("an account without a key was taken")
+	}
+}
+
+// The published test vector is signed, and no prediction: it is a delivery all
+// the same, and what Decode says of it is an error.
+func TestVerifyPublishedVector(t *testing.T) {
+	t.Parallel()
+	h := http.Header{}
+	h.Set("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek")
+	h.Set("webhook-timestamp", "1614265330")
+	h.Set("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+	p := replicate.New(replicate.Config{})
+	req := ports.VerifyRequest{Header: h, Body: []byte(`{"test": 2432232314}`), Accounts: []ports.Account{account}, Now: time.Unix(1614265330, 0)}
+	d, err := p.Verify(req)
+	if err != nil || d.AccountID != "main" || d.KeyVersion != "2026-09" || d.Identity != "msg:msg_p5jXN8AQM9LWM0D4loKWxJek" || d.ProviderTaskID != "" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, _, err := p.Decode(ports.InboxRow{Payload: req.Body}); err == nil {
+		t.Error("a body without an id was decoded")
+	}
+	req.Body = []byte(`{"test": 2432232315}`)
+	if _, err := p.Verify(req); err == nil {
+		t.Error("one byte changed, and it verifies")
 	}
 }
