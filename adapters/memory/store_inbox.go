@@ -72,7 +72,11 @@ func refOf(row ports.InboxRow) ports.Ref {
 // enqueue puts a row to work, in the order of arrival.
 func (x *tx) enqueue(id int64) {
 	at, queued := slices.BinarySearch(x.queue, id)
-	if !queued {
+	switch {
+	case queued:
+	case at == len(x.queue): // the usual case; a rollback forgets what is behind the length
+		assign(x, &x.queue, append(x.queue, id))
+	default:
 		assign(x, &x.queue, slices.Insert(slices.Clone(x.queue), at, id))
 	}
 }
