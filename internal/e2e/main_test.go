@@ -1,0 +1,18 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/aivedio/aivedio/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	code := testenv.Wrap(m).Run()
+	if err := Cleanup(); err != nil {
+		fmt.Fprintln(os.Stderr, "remove the built binary:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
