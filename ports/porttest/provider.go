@@ -67,6 +67,7 @@ func Provider(t *testing.T, f ProviderFixture) {
 		{"Capabilities", providerCapabilities},
 		{"SubmitRequest", providerSubmitRequest},
 		{"SubmitAccepted", providerSubmitAccepted},
+		{"SubmitIDAlone", providerSubmitIDAlone},
 		{"SubmitErrors", providerSubmitErrors},
 		{"SubmitBadAnswers", providerSubmitBadAnswers},
 		{"SubmitConnection", providerSubmitConnection},

@@ -1,6 +1,8 @@
 package porttest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -70,6 +72,23 @@ func providerSubmitAccepted(t *testing.T, f ProviderFixture) {
 			} else if obs == nil && want.Terminal() {
 				t.Errorf("%d %q: the end that came with the answer is lost", status, word)
 			}
+		}
+	}
+}
+
+// providerSubmitIDAlone: an id is all that an accepted create has to say.
+func providerSubmitIDAlone(t *testing.T, f ProviderFixture) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(f.Job(suiteJob, f.word(t, domain.ObservedQueued)), &members); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range members {
+		if string(value) != `"`+suiteJob+`"` {
+			continue
+		}
+		res, err := f.vendor(200, fmt.Appendf(nil, `{%q:%s}`, name, value)).Submit(t.Context(), f.submit())
+		if err != nil || res.ProviderTaskID != suiteJob || res.Observation != nil && res.Observation.Status != domain.ObservedNone {
+			t.Errorf("%+v, %v", res, err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/aivedio/aivedio/adapters/providers/internal/httpcall"
 	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
@@ -28,21 +27,17 @@ func failureClass(code string) domain.ErrorClass {
 }
 
 // explain adds the body's code to a failure.
-func explain(failure *ports.ProviderError, answer *httpcall.Answer) error {
-	if answer == nil {
-		return failure
-	}
-	object, err := jsonbody.Parse(answer.Body)
+func explain(failure *ports.ProviderError, body []byte) {
+	object, err := jsonbody.Parse(body)
 	if err != nil {
-		return failure
+		return
 	}
-	if code := (video{object}).errorCode(); code != "" && code != "unspecified" {
+	if code := (video{object}).errorCode(); code != "" && code != unspecified {
 		failure.Code = code
 		if failure.Class == ports.ClassRejected && moderated(code) {
 			failure.ErrorClass = string(domain.ClassModerationInput)
 		}
 	}
-	return failure
 }
 
 // inBand sorts an error that came with a 200 instead of a job. None of them is a

@@ -1,10 +1,12 @@
 package openaivideo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
 	"github.com/aivedio/aivedio/adapters/providers/internal/httpcall"
@@ -19,45 +21,34 @@ func (p *Provider) Query(ctx context.Context, req ports.QueryRequest) (ports.Que
 		return ports.QueryResult{}, httpcall.Refused("bad_id", errors.New("the attempt has no id that fits into a URL"))
 	}
 	from := base(req.Account, req.Attempt)
-	answer, failure := p.calls.Do(ctx, httpcall.Request{
+	return p.calls.Query(ctx, httpcall.Request{
 		Method: http.MethodGet, URL: from + "/videos/" + url.PathEscape(id), Bearer: req.Account.APIKey,
-	})
-	if failure != nil && failure.Class != ports.ClassRejected {
-		return ports.QueryResult{}, explain(failure, answer)
-	}
-	obs, err := read(answer, from, id)
-	if failure != nil && (err != nil || !obs.Status.Terminal()) {
-		// Some gateways give a failed job the status of a bad request: then the body
-		// is the verdict. Without one in it, the status is no news about the job.
-		return ports.QueryResult{}, explain(failure, answer)
-	}
-	if err != nil {
-		return ports.QueryResult{}, err
-	}
-	next := httpcall.PollAfter(answer.Header)
-	if next == 0 {
-		next = httpcall.RetryAfter(answer.Header, answer.ReceivedAt)
-	}
-	return ports.QueryResult{Observation: obs, NextAfter: next}, nil
+	}, id, reading(from, false))
 }
 
-// read takes an answer for news about the job, or says why it is none.
-func read(answer *httpcall.Answer, from, id string) (domain.Observation, error) {
-	video, obs, err := decode(answer.Body, from)
-	if err != nil {
-		return domain.Observation{}, httpcall.Malformed("bad_body", err)
+// reading is how answers from the address are understood. The answer to a create
+// may hold an id alone; that to a query says something or is none.
+func reading(from string, create bool) httpcall.Reading {
+	sort := inBand
+	if create {
+		sort = rejected
 	}
-	switch {
-	case video.id() == "" || !video.Has("status"):
-		if code := video.errorCode(); code != "" {
-			return domain.Observation{}, inBand(code)
-		}
-		return domain.Observation{}, httpcall.Malformed("no_video", errors.New("an answer without id and status"))
-	case video.id() != id:
-		return domain.Observation{}, httpcall.Malformed("wrong_id", errors.New("an answer about another video"))
+	return httpcall.Reading{
+		Read: func(body []byte) (domain.Observation, error) {
+			video, obs, err := decode(body, from)
+			if err == nil && (video.id() == "" || !create && !video.Has("status")) {
+				if code := video.errorCode(); code != "" {
+					return obs, sort(code)
+				}
+				err = errors.New("a video without an id or a status")
+			}
+			return obs, err
+		},
+		Explain: explain,
+		NextAfter: func(header http.Header, now time.Time) time.Duration {
+			return cmp.Or(httpcall.PollAfter(header), httpcall.RetryAfter(header, now))
+		},
 	}
-	obs.Source, obs.ReceivedAt, obs.Trust = domain.SourcePoll, answer.ReceivedAt, domain.TrustAuthentic
-	return obs, nil
 }
 
 // OutputRequest is the download of an output. The credential goes along only to

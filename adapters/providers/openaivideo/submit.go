@@ -10,7 +10,6 @@ import (
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/httpcall"
 	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
-	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -21,26 +20,10 @@ func (p *Provider) Submit(ctx context.Context, req ports.SubmitRequest) (ports.S
 	if err != nil {
 		return ports.SubmitResult{}, httpcall.Refused("bad_request", err)
 	}
-	answer, failure := p.calls.Do(ctx, httpcall.Request{
-		Method: http.MethodPost, URL: base(req.Account, req.Attempt) + "/videos",
-		Bearer: req.Account.APIKey, Body: body, Create: true,
-	})
-	if failure != nil {
-		return ports.SubmitResult{}, explain(failure, answer)
-	}
-	video, obs, err := decode(answer.Body, base(req.Account, req.Attempt))
-	if err != nil {
-		return ports.SubmitResult{}, httpcall.Malformed("bad_body", err)
-	}
-	if video.id() == "" {
-		if code := video.errorCode(); code != "" {
-			// An error beside a 200 and no job: the vendor said no, in the body.
-			return ports.SubmitResult{}, rejected(code)
-		}
-		return ports.SubmitResult{}, httpcall.Malformed("no_id", errors.New("a created video without an id"))
-	}
-	obs.Source, obs.ReceivedAt, obs.Trust = domain.SourceSubmit, answer.ReceivedAt, domain.TrustAuthentic
-	return ports.SubmitResult{ProviderTaskID: obs.ProviderTaskID, Observation: &obs}, nil
+	from := base(req.Account, req.Attempt)
+	return p.calls.Create(ctx, httpcall.Request{
+		Method: http.MethodPost, URL: from + "/videos", Bearer: req.Account.APIKey, Body: body,
+	}, reading(from, true))
 }
 
 // create is the JSON form of the call. "seconds" is text.

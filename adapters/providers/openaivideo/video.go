@@ -41,10 +41,13 @@ func (v video) errorCode() string {
 		return clip(code)
 	}
 	if v.Has("error") {
-		return "unspecified"
+		return unspecified
 	}
 	return ""
 }
+
+// unspecified is the code of an error that is there and has none.
+const unspecified = "unspecified"
 
 // clip keeps a code a code: what is longer is text.
 func clip(code string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
 	"github.com/aivedio/aivedio/adapters/providers/internal/httpcall"
+	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -18,35 +19,40 @@ func (p *Provider) Query(ctx context.Context, req ports.QueryRequest) (ports.Que
 	if err != nil {
 		return ports.QueryResult{}, err
 	}
-	answer, failure := p.calls.Do(ctx, httpcall.Request{Method: http.MethodGet, URL: path, Bearer: req.Account.APIKey})
-	if failure != nil && failure.Class != ports.ClassRejected {
-		return ports.QueryResult{}, failure
-	}
-	obs, err := read(answer, req.Attempt.ProviderTaskID)
-	if failure != nil && (err != nil || !obs.Status.Terminal()) {
-		// A bad request whose body is the job's verdict is one; any other is no news.
-		return ports.QueryResult{}, failure
-	}
-	if err != nil {
-		return ports.QueryResult{}, err
-	}
-	return ports.QueryResult{Observation: obs, NextAfter: httpcall.RetryAfter(answer.Header, answer.ReceivedAt)}, nil
+	return p.calls.Query(ctx, httpcall.Request{Method: http.MethodGet, URL: path, Bearer: req.Account.APIKey}, req.Attempt.ProviderTaskID, queried)
 }
 
-// read takes an answer for news about the job, or says why it is none.
-func read(answer *httpcall.Answer, id string) (domain.Observation, error) {
-	prediction, obs, err := decode(answer.Body)
-	if err != nil {
-		return domain.Observation{}, httpcall.Malformed("bad_body", err)
+// How answers are understood. The answer to a create may hold an id alone; that
+// to a query says something or is none.
+var (
+	created = httpcall.Reading{Read: read, Explain: explain}
+	queried = httpcall.Reading{Read: readStatus, Explain: explain}
+)
+
+func read(body []byte) (domain.Observation, error) {
+	_, obs, err := decode(body)
+	return obs, err
+}
+
+func readStatus(body []byte) (domain.Observation, error) {
+	prediction, obs, err := decode(body)
+	if err == nil && !prediction.Has("status") {
+		err = errors.New("a prediction without a status")
 	}
-	switch {
-	case prediction.id() == "" || !prediction.Has("status"):
-		return domain.Observation{}, httpcall.Malformed("no_prediction", errors.New("an answer without id and status"))
-	case prediction.id() != id:
-		return domain.Observation{}, httpcall.Malformed("wrong_id", errors.New("an answer about another prediction"))
+	return obs, err
+}
+
+// explain adds what the body says to a refusal. Replicate's problems have no
+// code, so only one in the text is of use.
+func explain(failure *ports.ProviderError, body []byte) {
+	problem, err := jsonbody.Parse(body)
+	if err != nil || failure.Class != ports.ClassRejected {
+		return
 	}
-	obs.Source, obs.ReceivedAt, obs.Trust = domain.SourcePoll, answer.ReceivedAt, domain.TrustAuthentic
-	return obs, nil
+	text := problem.Text("detail")
+	if code := errorCode(text); code != "" {
+		failure.Code, failure.ErrorClass = code, string(errorClass(text, code))
+	}
 }
 
 // Cancel asks to stop a prediction. One that has already ended otherwise is a

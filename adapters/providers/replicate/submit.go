@@ -3,7 +3,6 @@ package replicate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -27,22 +26,9 @@ func (p *Provider) Submit(ctx context.Context, req ports.SubmitRequest) (ports.S
 	if err != nil {
 		return ports.SubmitResult{}, httpcall.Refused("bad_request", err)
 	}
-	answer, failure := p.calls.Do(ctx, httpcall.Request{
-		Method: http.MethodPost, URL: base(req.Account, req.Attempt) + path,
-		Bearer: req.Account.APIKey, Body: body, Create: true,
-	})
-	if failure != nil {
-		return ports.SubmitResult{}, explain(failure, answer)
-	}
-	prediction, obs, err := decode(answer.Body)
-	if err != nil {
-		return ports.SubmitResult{}, httpcall.Malformed("bad_body", err)
-	}
-	if prediction.id() == "" {
-		return ports.SubmitResult{}, httpcall.Malformed("no_id", errors.New("a created prediction without an id"))
-	}
-	obs.Source, obs.ReceivedAt, obs.Trust = domain.SourceSubmit, answer.ReceivedAt, domain.TrustAuthentic
-	return ports.SubmitResult{ProviderTaskID: obs.ProviderTaskID, Observation: &obs}, nil
+	return p.calls.Create(ctx, httpcall.Request{
+		Method: http.MethodPost, URL: base(req.Account, req.Attempt) + path, Bearer: req.Account.APIKey, Body: body,
+	}, created)
 }
 
 // create is the path and the body of the call. The webhook stands beside the
@@ -96,18 +82,4 @@ func input(in ports.TaskInput) (jsonbody.Fields, error) {
 
 func base(account ports.Account, attempt domain.Attempt) string {
 	return httpcall.Base(DefaultBaseURL, attempt.BaseURL, account.BaseURL)
-}
-
-// explain adds what the body says to a failure. Replicate's problems have no
-// code, so the title is all there is, and it is text.
-func explain(failure *ports.ProviderError, answer *httpcall.Answer) error {
-	if answer == nil || failure.Class != ports.ClassRejected {
-		return failure
-	}
-	if problem, err := jsonbody.Parse(answer.Body); err == nil {
-		if code := errorCode(problem.Text("detail")); code != "" {
-			failure.Code, failure.ErrorClass = code, string(errorClass(problem.Text("detail"), code))
-		}
-	}
-	return failure
 }
