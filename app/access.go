@@ -62,7 +62,7 @@ func (c AccessConfig) Validate() error {
 // rest is required.
 type AccessDeps struct {
 	Env
-	Store  ports.Access
+	Access ports.Access
 	Random io.Reader
 }
 
@@ -82,7 +82,7 @@ type cachedKey struct {
 
 // NewAccess checks what it is given.
 func NewAccess(deps AccessDeps, cfg AccessConfig) (*Access, error) {
-	err := errors.Join(deps.Env.Validate(), cfg.Validate(), required("access", map[string]bool{"Store": deps.Store != nil}))
+	err := errors.Join(deps.Env.Validate(), cfg.Validate(), required("access", map[string]bool{"Access": deps.Access != nil}))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (a *Access) Authenticate(ctx context.Context, rawKey string) (Principal, er
 		return p, nil
 	}
 	asked := a.deps.Now()
-	key, err := a.deps.Store.KeyByHash(ctx, hash[:])
+	key, err := a.deps.Access.KeyByHash(ctx, hash[:])
 	switch {
 	case errors.Is(err, ports.ErrNotFound):
 		return Principal{}, ErrUnauthenticated
@@ -147,7 +147,7 @@ func (a *Access) Project(ctx context.Context, p Principal, project domain.Projec
 	if !p.ProjectID.IsZero() && p.ProjectID != project {
 		return ports.Project{}, ports.ErrNotFound
 	}
-	found, err := a.deps.Store.Project(ctx, p.TenantID, project)
+	found, err := a.deps.Access.Project(ctx, p.TenantID, project)
 	if err != nil {
 		return ports.Project{}, fmt.Errorf("project: %w", err)
 	}
@@ -178,7 +178,7 @@ func (a *Access) CreateKey(ctx context.Context, cmd KeyCommand) (rawKey string, 
 		ID: a.deps.NewID(), TenantID: cmd.TenantID, ProjectID: cmd.ProjectID, Name: cmd.Name,
 		Prefix: rawKey[:len(keyPrefix)+6], Hash: hash[:], Scopes: slices.Clone(cmd.Scopes), CreatedAt: a.deps.Now(),
 	}
-	if err := a.deps.Store.CreateKey(ctx, key); err != nil {
+	if err := a.deps.Access.CreateKey(ctx, key); err != nil {
 		return "", ports.APIKey{}, fmt.Errorf("create key: %w", err)
 	}
 	return rawKey, key, nil
@@ -187,13 +187,13 @@ func (a *Access) CreateKey(ctx context.Context, cmd KeyCommand) (rawKey string, 
 // ListKeys lists keys of a tenant, revoked ones too, newest first; all tenants'
 // when zero.
 func (a *Access) ListKeys(ctx context.Context, tenant domain.TenantID) ([]ports.APIKey, error) {
-	return a.deps.Store.ListKeys(ctx, tenant)
+	return a.deps.Access.ListKeys(ctx, tenant)
 }
 
 // RevokeKey ends a key: at once here, within AccessConfig.CacheFor elsewhere.
 // ports.ErrNotFound.
 func (a *Access) RevokeKey(ctx context.Context, id domain.ID) error {
-	if err := a.deps.Store.RevokeKey(ctx, id, a.deps.Now()); err != nil {
+	if err := a.deps.Access.RevokeKey(ctx, id, a.deps.Now()); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
 	a.mu.Lock()

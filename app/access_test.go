@@ -31,7 +31,7 @@ func (c *countingAccess) KeyByHash(ctx context.Context, hash []byte) (ports.APIK
 func newAccess(b *bundle) (*app.Access, *countingAccess) {
 	b.t.Helper()
 	store := &countingAccess{Access: b.store}
-	a, err := app.NewAccess(app.AccessDeps{Env: b.env, Store: store}, app.AccessConfig{})
+	a, err := app.NewAccess(app.AccessDeps{Env: b.env, Access: store}, app.AccessConfig{})
 	b.must(err)
 	return a, store
 }

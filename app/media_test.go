@@ -288,3 +288,26 @@ func (s *slow) Read(p []byte) (int, error) {
 	s.data = s.data[n:]
 	return n, nil
 }
+
+// Whatever a vendor's server sends, the task ends or waits, and only media is
+// published.
+func FuzzMediaContent(f *testing.F) {
+	f.Add(mp4, int64(-1))
+	f.Add([]byte("RIFF....WEBP"), int64(12))
+	f.Add([]byte("\x00\x00\x00\x18ftypqt  "), int64(3))
+	f.Add([]byte("<html>"), int64(0))
+	f.Fuzz(func(t *testing.T, content []byte, size int64) {
+		b := setup(t)
+		task := finishedAtVendor(b).Task.ID
+		b.step(newMedia(b, file(content, size), &shelf{}))
+		view := b.view(task)
+		if view.Task.Status() != ready {
+			return
+		}
+		asset, err := b.store.Asset(b.ctx(), b.project.ID, view.Task.AssetID)
+		b.must(err)
+		if asset.Size != int64(len(content)) || asset.Size == 0 || (size >= 0 && size != asset.Size) {
+			t.Errorf("published %d bytes of %d, declared %d", asset.Size, len(content), size)
+		}
+	})
+}

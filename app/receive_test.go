@@ -272,6 +272,24 @@ func TestReceiveBodyIsKeptRaw(t *testing.T) {
 	}
 }
 
+// Any body that an adapter lets through is stored and digested without a fault of
+// the store.
+func FuzzReceive(f *testing.F) {
+	f.Add([]byte(`{"event":"1","job":"job-1","status":"running"}`))
+	f.Add([]byte(`{"event":"\u0000","job":"\ud800","status":"succeeded","output":"\u0000"}`))
+	f.Add([]byte(`{"event":1`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b := setup(t)
+		attempt := b.submitted().Attempt.ID
+		_, err := b.receive.Deliver(t.Context(), app.DeliverCommand{Provider: "acme", Token: b.tokens.Make(attempt), Body: body})
+		var refused *ports.VerifyError
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		b.step(b.process)
+	})
+}
+
 func BenchmarkReceive(b *testing.B) {
 	tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
 	if err != nil {

@@ -127,17 +127,19 @@ func full() ports.TaskInput {
 	}
 }
 
-func FuzzSubmitObject(f *testing.F) {
-	f.Add([]byte(`{"a":"\u0000"}`))
-	f.Add([]byte(`{"a":[1,{"b":null}]}`))
-	f.Add([]byte("\xff"))
-	f.Fuzz(func(t *testing.T, object []byte) {
+// Whatever passes the check can be stored.
+func FuzzSubmitInput(f *testing.F) {
+	f.Add("a kite", "https://x.example/a.png", "16:9", "1080p", "key", []byte(`{"a":"\u0000"}`))
+	f.Add("", "https://x.example:99999/%zz", "99:1", "4k", "", []byte(`{"a":[1,{"b":null}]}`))
+	f.Add("\xff", "https://[::1]/", ":", "", "\x7f", []byte("\xff"))
+	f.Fuzz(func(t *testing.T, prompt, image, ratio, resolution, key string, object []byte) {
 		b := setup(t)
 		cmd := b.command()
-		cmd.Input.Metadata = object
+		cmd.Input = ports.TaskInput{Prompt: prompt, ImageURL: image, AspectRatio: ratio, Resolution: resolution, Metadata: object, Extra: object}
+		cmd.IdempotencyKey = key
 		var faults *app.FieldErrors
 		if _, err := b.submit.Create(t.Context(), cmd); err != nil && !errors.As(err, &faults) {
-			t.Errorf("%q got past the check: %v", object, err)
+			t.Errorf("got past the check: %v", err)
 		}
 	})
 }

@@ -63,12 +63,13 @@ type Vendor struct{ provider ports.Provider }
 // Capabilities is the vendor as data.
 func (v Vendor) Capabilities() ports.Capabilities { return v.provider.Capabilities() }
 
-// Policy is what the state machine has to know, complete. The powers that are
-// interfaces count, whatever the data say.
+// Policy is what the state machine has to know, complete. A power counts when the
+// vendor's data claim it and its adapter has it.
 func (v Vendor) Policy() domain.Policy {
 	p := v.provider.Capabilities().Policy.WithDefaults()
-	_, p.CanCancel = v.provider.(ports.Canceler)
-	_, p.CanLookup = v.provider.(ports.Looker)
+	_, cancels := v.provider.(ports.Canceler)
+	_, looks := v.provider.(ports.Looker)
+	p.CanCancel, p.CanLookup = p.CanCancel && cancels, p.CanLookup && looks
 	return p
 }
 

@@ -40,6 +40,7 @@ func newVendor() *vendor {
 	return &vendor{
 		caps: ports.Capabilities{
 			Name: "acme", Webhook: ports.WebhookPerTask, Trust: domain.TrustAuthentic, Intermediate: true,
+			Policy: domain.Policy{CanCancel: true},
 		},
 		accounts: []ports.Account{{ID: "main", BaseURL: "https://api.acme.example", APIKey: "k"}, {ID: "spare"}},
 		creates:  map[domain.AttemptID]int{}, urls: map[domain.AttemptID]string{}, jobs: map[string]string{},
