@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
@@ -33,5 +35,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *call) error {
 		}
 		req.TaskTerminal, req.TaskLastEventID = view.Task.Status().Terminal(), view.Task.LastEventID
 	}
-	return s.cfg.Events.ServeEvents(w, r, req)
+	return queryProblem(s.cfg.Events.ServeEvents(w, r, req))
+}
+
+// queryProblem says of the gateway's field faults that they are parameters.
+func queryProblem(err error) error {
+	var faults *app.FieldErrors
+	if !errors.As(err, &faults) {
+		return err
+	}
+	return problemQuery.with(faultsOf(faults)...)
 }

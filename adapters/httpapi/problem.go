@@ -124,11 +124,7 @@ func problemOf(err error) (p *Problem, known bool) {
 	}
 	var fields *app.FieldErrors
 	if errors.As(err, &fields) {
-		faults := make([]Fault, len(fields.Fields))
-		for i, f := range fields.Fields {
-			faults[i] = Fault{f.Field, f.Code, f.Detail}
-		}
-		return problemFields.with(faults...), true
+		return problemFields.with(faultsOf(fields)...), true
 	}
 	var refused *ports.VerifyError
 	if errors.As(err, &refused) {
@@ -140,6 +136,10 @@ func problemOf(err error) (p *Problem, known bool) {
 		}
 	}
 	return problemInternal, false
+}
+
+func faultsOf(e *app.FieldErrors) []Fault {
+	return each(e.Fields, func(f app.FieldError) Fault { return Fault{f.Field, f.Code, f.Detail} })
 }
 
 // write sends the document.

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aivedio/aivedio/app"
+)
+
+func TestNewNeedsWholeParts(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{Submit: &app.Submit{}, Media: files{}, Resolve: &app.Resolve{}, SigningKeys: [][]byte{{1}}})
+	for _, want := range []string{"Cancel", "SigningKeys", "Inbox", "Access", "16 bytes"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}
+
+// TestRolesDecideRoutes serves only what the process has.
+func TestRolesDecideRoutes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.handler = must(New(Config{})).Handler()
+	if w := f.do(request{path: "/healthz"}); w.Code != http.StatusOK {
+		t.Errorf("healthz: %d", w.Code)
+	}
+	wantProblem(t, f.do(request{path: f.tasks(), key: f.key}), http.StatusNotFound, "no_such_route")
+	wantProblem(t, f.do(f.delivery("evt", "{}")), http.StatusNotFound, "no_such_route")
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	cfg := f.server.cfg
+	var fault error
+	cfg.Ready = func(context.Context) error { return fault }
+	f.handler = must(New(cfg)).Handler()
+	if w := f.do(request{path: "/readyz"}); w.Code != http.StatusOK {
+		t.Errorf("ready: %d", w.Code)
+	}
+	fault = errors.New("postgres: " + vendorText)
+	wantProblem(t, f.do(request{path: "/readyz"}), http.StatusServiceUnavailable, "unavailable")
+	if w := f.do(request{path: "/healthz"}); w.Code != http.StatusOK {
+		t.Errorf("healthz while not ready: %d", w.Code)
+	}
+}
+
+func TestMetricsPage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.do(f.delivery("evt", "{}"))
+	f.do(request{path: "/nothing/" + vendorText})
+	f.do(request{method: "PWN", path: "/healthz"})
+	w := f.do(request{path: "/metrics"})
+	body := w.Body.String()
+	for _, want := range []string{
+		`aivedio_http_requests_total{method="POST",route="/callbacks/{provider}/{token}",status="204"} 1`,
+		`aivedio_http_requests_total{method="GET",route="none",status="404"} 1`,
+		`aivedio_http_requests_total{method="other",route="none",status="405"} 1`,
+		`aivedio_callback_deliveries_total{outcome="stored",provider="acme"} 1`,
+		"aivedio_outbox_published_total 0", "go_goroutines",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+	if w.Code != http.StatusOK || strings.Contains(body, vendorText) {
+		t.Errorf("%d, or a path in a label", w.Code)
+	}
+}
