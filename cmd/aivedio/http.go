@@ -101,11 +101,7 @@ func (r *runner) mountGateway(cfg *httpapi.Config) error {
 	}
 	r.hub, cfg.Reader = hub, r.store
 	cfg.Events = httpapi.EventsFunc(func(w http.ResponseWriter, req *http.Request, e httpapi.EventRequest) error {
-		s := stream.StreamRequest{Project: e.Project, Auth: e.Auth, Denied: e.Denied}
-		if !e.Task.IsZero() {
-			s.Task = &stream.TaskFilter{ID: e.Task, Terminal: e.TaskTerminal, LastEventID: e.TaskLastEventID}
-		}
-		return hub.ServeEvents(w, req, s)
+		return hub.ServeEvents(w, req, stream.StreamRequest(e))
 	})
 	return nil
 }
