@@ -57,16 +57,37 @@ type Config struct {
 	// DrainWindow is the time over which a drain spreads its moves (10 s).
 	DrainWindow time.Duration
 
-	hooks hooks
+	// Failpoint, when set, is called in a client's goroutine at the points of its
+	// way from subscription to live delivery. For tests.
+	Failpoint func(Point)
 }
 
-// hooks are failpoints of the five windows between subscription and live
-// delivery; each runs in the client's goroutine, nil is skipped.
-type hooks struct{ afterRegister, afterWatch, afterRead, afterWrite, afterDrain func() }
+// Point is a moment between subscription and live delivery.
+type Point string
 
-func run(hook func()) {
-	if hook != nil {
-		hook()
+// The points, in their order; the windows lie between them.
+const (
+	// PointRegistered: frames are buffered from now on.
+	PointRegistered Point = "registered"
+	// PointWatched: the notifier has confirmed the project.
+	PointWatched Point = "watched"
+	// PointRead: a page of history is read, and not yet written.
+	PointRead Point = "read"
+	// PointWritten: it is written, and the client has not joined the live ones.
+	PointWritten Point = "written"
+	// PointDrained: what came meanwhile is written; the client is live.
+	PointDrained Point = "drained"
+)
+
+// Points lists every point in order.
+func Points() []Point {
+	return []Point{PointRegistered, PointWatched, PointRead, PointWritten, PointDrained}
+}
+
+// reached calls the failpoint.
+func (c Config) reached(p Point) {
+	if c.Failpoint != nil {
+		c.Failpoint(p)
 	}
 }
 

@@ -48,9 +48,9 @@ func (h *Hub) follow(ctx context.Context, req StreamRequest, q query, out sink) 
 	}
 	defer h.unregister(p, s)
 	h.stats.opened.Add(1)
-	run(h.cfg.hooks.afterRegister)
+	h.cfg.reached(PointRegistered)
 	h.watch(ctx, p)
-	run(h.cfg.hooks.afterWatch)
+	h.cfg.reached(PointWatched)
 
 	f := &follower{hub: h, project: p, sub: s, out: out, auth: req.Auth, batch: h.cfg.ReadBatch}
 	err = f.catchUp(ctx, q)
@@ -132,7 +132,7 @@ func (f *follower) catchUp(ctx context.Context, q query) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errRead, err)
 		}
-		run(f.hub.cfg.hooks.afterRead)
+		f.hub.cfg.reached(PointRead)
 		if page.Reset != "" {
 			if resets++; resets > maxResets {
 				return fmt.Errorf("%w: its own head is refused again and again: %s", errRead, page.Reset)
@@ -174,7 +174,7 @@ func (f *follower) page(page ports.EventPage) (joined bool, err error) {
 			return false, err
 		}
 	}
-	run(f.hub.cfg.hooks.afterWrite)
+	f.hub.cfg.reached(PointWritten)
 	return len(all) < f.batch && f.project.join(f.sub, f.at, all), nil
 }
 
@@ -196,7 +196,7 @@ func (f *follower) drain() error {
 	if err := f.flush(); err != nil {
 		return err
 	}
-	run(f.hub.cfg.hooks.afterDrain)
+	f.hub.cfg.reached(PointDrained)
 	return f.out.caughtUp(f.at)
 }
 

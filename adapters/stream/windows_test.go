@@ -10,31 +10,18 @@ import (
 	"github.com/aivedio/aivedio/domain"
 )
 
-// windows names the failpoints of the five windows between a subscription and
-// live delivery.
-var windows = []struct {
-	name string
-	set  func(*hooks, func())
-}{
-	{"register and watch", func(h *hooks, f func()) { h.afterRegister = f }},
-	{"watch and read", func(h *hooks, f func()) { h.afterWatch = f }},
-	{"read and write", func(h *hooks, f func()) { h.afterRead = f }},
-	{"write and drain", func(h *hooks, f func()) { h.afterWrite = f }},
-	{"drain and live", func(h *hooks, f func()) { h.afterDrain = f }},
-}
-
 // TestWindows commits an event in each window, with its hint and with a hint that
 // comes only when all is live: it arrives exactly once and in order.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	for _, w := range windows {
+	for _, at := range Points() {
 		for _, late := range []bool{false, true} {
 			for _, filtered := range []bool{false, true} {
 				for _, warm := range []bool{false, true} {
-					name := fmt.Sprintf("%s/late hint %v/one task %v/project is live %v", w.name, late, filtered, warm)
+					name := fmt.Sprintf("after %s/late hint %v/one task %v/project is live %v", at, late, filtered, warm)
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						synctest.Test(t, func(t *testing.T) { testWindow(t, w.set, late, filtered, warm) })
+						synctest.Test(t, func(t *testing.T) { testWindow(t, at, late, filtered, warm) })
 					})
 				}
 			}
@@ -42,12 +29,12 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-func testWindow(t *testing.T, set func(*hooks, func()), late, filtered, warm bool) {
+func testWindow(t *testing.T, at Point, late, filtered, warm bool) {
 	var b *bench
 	var owed func()
 	once := warm // the client that warms the project up passes the windows first
-	inWindow := func() {
-		if once {
+	inWindow := func(p Point) {
+		if p != at || once {
 			return
 		}
 		once = true
@@ -59,7 +46,7 @@ func testWindow(t *testing.T, set func(*hooks, func()), late, filtered, warm boo
 		b.notify(e)
 		b.notify(e) // a repeated hint changes nothing
 	}
-	b = newBench(t, func(c *Config) { set(&c.hooks, inWindow) })
+	b = newBench(t, func(c *Config) { c.Failpoint = inWindow })
 	b.commit(taskA)
 	b.commit(taskA)
 	req := StreamRequest{}
@@ -89,14 +76,11 @@ func TestWindowsTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var b *bench
-		commit := func() {
-			if b != nil {
-				b.commit(taskA)
-			}
-		}
 		b2 := newBench(t, func(c *Config) {
-			for _, w := range windows {
-				w.set(&c.hooks, commit)
+			c.Failpoint = func(Point) {
+				if b != nil {
+					b.commit(taskA)
+				}
 			}
 		})
 		first := b2.open(StreamRequest{}, "/events?after=0", false)
@@ -126,7 +110,10 @@ func TestPendingOverflow(t *testing.T) {
 		floods := 0
 		b = newBench(t, func(c *Config) {
 			c.Pending, c.ReadBatch = 4, 8
-			c.hooks.afterWrite = func() {
+			c.Failpoint = func(p Point) {
+				if p != PointWritten {
+					return
+				}
 				if floods++; floods <= 3 {
 					for range 10 {
 						b.commit(taskA)
