@@ -144,8 +144,11 @@ func TestRandomSequences(t *testing.T) {
 	})
 }
 
+// failer is what a random test and a fuzz test have in common.
+type failer interface{ Fatalf(string, ...any) }
+
 // check holds one decision against the state before it.
-func check(t *rapid.T, task domain.Task, attempt domain.Attempt, in domain.Input, d domain.Decision) {
+func check(t failer, task domain.Task, attempt domain.Attempt, in domain.Input, d domain.Decision) {
 	wantVersion := task.Version
 	if d.TaskChanged {
 		wantVersion++
@@ -182,7 +185,7 @@ func check(t *rapid.T, task domain.Task, attempt domain.Attempt, in domain.Input
 }
 
 // check holds the whole world against the invariants that span attempts.
-func (w *world) check(t *rapid.T) {
+func (w *world) check(t failer) {
 	for _, a := range w.attempts {
 		count := map[domain.LedgerType]int{}
 		for _, l := range w.ledger[a.ID] {
@@ -207,7 +210,7 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("task in %s, its attempt in %s", w.task.Phase, cur.Status)
 	}
 	if w.task.Phase == domain.PhaseProviderSucceeded && !w.ops[cur.ID.String()+string(domain.OperationFetchOutput)] {
-		t.Fatal("provider_succeeded without its operation")
+		t.Fatalf("provider_succeeded without its operation")
 	}
 }
 
