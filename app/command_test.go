@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -171,6 +172,42 @@ func TestRetryOfAnUnknownSubmit(t *testing.T) {
 	b.must(err)
 	if view.Attempt.No != 2 {
 		t.Errorf("attempt %+v", view.Attempt)
+	}
+}
+
+// movingReader has something happen right after the first read.
+type movingReader struct {
+	ports.Reader
+	then func()
+}
+
+func (m *movingReader) Task(ctx context.Context, project domain.ProjectID, task domain.TaskID) (ports.TaskView, domain.Cursor, error) {
+	view, cursor, err := m.Reader.Task(ctx, project, task)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return view, cursor, err
+}
+
+// A retry between the reading and the deciding of a cancellation: the new attempt
+// is canceled, by its own vendor's policy.
+func TestCancelOfAMovingTask(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newCommands(b)
+	b.vendor.onSubmit = func(ports.SubmitRequest) (ports.SubmitResult, error) { return ports.SubmitResult{}, lost() }
+	task := b.submitted().Task.ID
+	reader := &movingReader{Reader: b.store, then: func() {
+		_, err := c.retry.Request(b.ctx(), app.RetryCommand{TaskCommand: about(b, task), AcceptPossibleDuplicate: true})
+		b.must(err)
+	}}
+	cancel, err := app.NewCancel(app.CommandDeps{Env: b.env, Transitions: b.store, Reader: reader, Vendors: app.NewVendors(b.vendor)})
+	b.must(err)
+	view, err := cancel.Request(b.ctx(), about(b, task))
+	b.must(err)
+	if view.Attempt.No != 2 || view.Task.Status() != canceled {
+		t.Errorf("attempt %d, task %s", view.Attempt.No, view.Task.Status())
 	}
 }
 

@@ -75,16 +75,33 @@ func NewDispatch(deps DispatchDeps, cfg DispatchConfig) (*Dispatch, error) {
 	return &Dispatch{deps: deps, cfg: cfg, seen: newRecent(cfg.Remember, cfg.RepeatWindow)}, nil
 }
 
-// Run consumes until the context ends and the running batch is handed over. The
-// error is that of the subscription.
+// Run consumes until the context ends and the running batch is handed over. While
+// the bus cannot be subscribed to, it is tried again: a broker that starts later
+// needs no restart here. The error is that of the end of the subscription.
 func (d *Dispatch) Run(ctx context.Context) error {
-	sub, err := d.deps.Bus.Subscribe(context.WithoutCancel(ctx), DispatchGroup, d.Handle)
-	if err != nil {
-		return fmt.Errorf("subscribe %s: %w", DispatchGroup, err)
+	sub := d.subscribe(ctx)
+	if sub == nil {
+		return nil
 	}
 	<-ctx.Done()
 	if err := sub.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", DispatchGroup, err)
+	}
+	return nil
+}
+
+// subscribe returns the subscription, nil when the context ended before.
+func (d *Dispatch) subscribe(ctx context.Context) ports.Subscription {
+	for failures := 0; ctx.Err() == nil; failures++ {
+		sub, err := d.deps.Bus.Subscribe(context.WithoutCancel(ctx), DispatchGroup, d.Handle)
+		if err == nil {
+			return sub
+		}
+		if failures == 0 {
+			d.deps.Logger.Error("the bus cannot be subscribed to; trying on", "group", DispatchGroup, "error", err)
+		}
+		wait := domain.Interval{Base: time.Second, Cap: 30 * time.Second}.Backoff(failures)
+		pause(ctx, time.Duration(float64(wait)*d.deps.Jitter()), nil)
 	}
 	return nil
 }

@@ -125,3 +125,47 @@ func TestDispatchRun(t *testing.T) {
 		}
 	})
 }
+
+// lateBus cannot be subscribed to at first.
+type lateBus struct {
+	ports.Bus
+	failures int
+}
+
+func (l *lateBus) Subscribe(ctx context.Context, group string, handler func(context.Context, []ports.StoredEvent) error) (ports.Subscription, error) {
+	if l.failures--; l.failures >= 0 {
+		return nil, errAway
+	}
+	return l.Bus.Subscribe(ctx, group, handler)
+}
+
+func TestDispatchWaitsForTheBus(t *testing.T) {
+	t.Parallel()
+	for name, failures := range map[string]int{"comes late": 3, "never comes": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				bus := memory.NewBus(memory.BusConfig{})
+				n := &fakeNotifier{}
+				d := newDispatch(t, steady(), &lateBus{Bus: bus, failures: failures}, n, app.DispatchConfig{})
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- d.Run(ctx) }()
+				<-time.After(time.Minute)
+				if err := bus.Publish(t.Context(), []ports.OutboxRow{{ID: 1, Event: eventsOf(domain.ProjectID{ID: newID()}, 7)[0]}}); err != nil {
+					t.Fatal(err)
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if late := failures == 3; late != (len(n.got) == 1) {
+					t.Errorf("notified %v", n.got)
+				}
+				if err := bus.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

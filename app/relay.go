@@ -16,12 +16,13 @@ import (
 type RelayConfig struct {
 	// Batch is how many rows are sent together; 500 when zero.
 	Batch int
-	// Lease is how long shards are ours without a renewal; 30 s when zero.
+	// Lease is how long shards are ours without a renewal, and so the longest that a
+	// dead relay holds its projects up; 12 s when zero.
 	Lease time.Duration
-	// SendTimeout bounds one publish; 5 s when zero. Lease exceeds it and Margin
+	// SendTimeout bounds one publish; 4 s when zero. Lease exceeds it and Margin
 	// twofold, so that a renewed lease always has room for a send.
 	SendTimeout time.Duration
-	// Margin is what must be left of a lease after a send; 2 s when zero. It covers
+	// Margin is what must be left of a lease after a send; 1 s when zero. It covers
 	// the difference of clocks.
 	Margin time.Duration
 	// Interval is the wait after an empty round; 200 ms when zero.
@@ -44,9 +45,9 @@ type RelayConfig struct {
 // WithDefaults returns a copy with every zero field set.
 func (c RelayConfig) WithDefaults() RelayConfig {
 	c.Batch = cmp.Or(c.Batch, 500)
-	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.SendTimeout = cmp.Or(c.SendTimeout, 5*time.Second)
-	c.Margin = cmp.Or(c.Margin, 2*time.Second)
+	c.Lease = cmp.Or(c.Lease, 12*time.Second)
+	c.SendTimeout = cmp.Or(c.SendTimeout, 4*time.Second)
+	c.Margin = cmp.Or(c.Margin, time.Second)
 	c.Interval = cmp.Or(c.Interval, 200*time.Millisecond)
 	c.MaxTries = cmp.Or(c.MaxTries, 20)
 	c.Retry = cmp.Or(c.Retry, time.Second)

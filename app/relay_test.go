@@ -268,7 +268,7 @@ func TestRelayConfig(t *testing.T) {
 	if err := (app.RelayConfig{}).Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, cfg := range []app.RelayConfig{{Lease: 10 * time.Second}, {Retry: time.Hour}, {Batch: -1}} {
+	for _, cfg := range []app.RelayConfig{{Lease: 9 * time.Second}, {Retry: time.Hour}, {Batch: -1}} {
 		if cfg.Validate() == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

@@ -157,10 +157,27 @@ func (s *Submitter) expire(ctx context.Context) (int, error) {
 		}
 		items[i] = ports.Item{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}
 	}
-	if err := s.applier.applyAll(ctx, items...); err != nil {
-		return 0, fmt.Errorf("expired submits: %w", err)
+	results, err := s.applier.apply(ctx, items...)
+	if err == nil {
+		err = faults(results)
 	}
-	return len(items), nil
+	if err != nil {
+		err = fmt.Errorf("expired submits: %w", err)
+	}
+	return moved(results), err
+}
+
+// moved counts the attempts whose status changed. Where the store's clock is
+// behind ours, a lease that has run out here has not there: that is no work done,
+// or the loop would spin.
+func moved(results []ports.Result) int {
+	n := 0
+	for _, r := range results {
+		if r.Err == nil && r.Decision.StatusChanged {
+			n++
+		}
+	}
+	return n
 }
 
 // submitDue starts creates of attempts that nobody has sent. When our own limits

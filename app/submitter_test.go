@@ -173,6 +173,55 @@ func TestSubmitterQuota(t *testing.T) {
 	}
 }
 
+// A throttled vendor with many waiting tasks does not hold up another.
+func TestSubmitterQuotaHoldsUpOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.vendor.names = []string{"acme", "beta"}
+	var err error
+	b.submitter, err = app.NewSubmitter(app.SubmitterDeps{
+		Env: b.env, Transitions: b.store, Work: b.store, Providers: b.vendor, Tokens: b.tokens, Quota: memory.NewQuota(b.clock.Now),
+	}, app.SubmitterConfig{Concurrency: 2, Quota: app.QuotaConfig{
+		Accounts: map[string]app.Rate{"acme:main": {PerSecond: .001, Burst: 1}}, Platform: app.Rate{PerSecond: 100, Burst: 100},
+	}})
+	b.must(err)
+	for range 20 {
+		b.create()
+	}
+	b.clock.Advance(time.Second)
+	cmd := b.command()
+	cmd.Provider = "beta"
+	late, err := b.submit.Create(b.ctx(), cmd)
+	b.must(err)
+	if n := b.step(b.submitter); n != 2 {
+		t.Errorf("submitted %d, want one of each vendor", n)
+	}
+	b.want(late.View.Task.ID, queued, domain.AttemptSubmitted)
+}
+
+// Where the store's clock is behind, an expired lease is no work yet: the loop
+// must not spin.
+func TestSubmitterClocksDiffer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	view := b.create()
+	dying := &flaky{Store: b.store, before: func(n int, _ []ports.Item) error {
+		if n > 1 {
+			return errAway
+		}
+		return nil
+	}}
+	b.build(dying, b.store)
+	_, _ = b.submitter.Step(b.ctx())
+	b.want(view.Task.ID, queued, domain.AttemptSubmitting)
+	b.env.Now = func() time.Time { return b.clock.Now().Add(2 * time.Minute) }
+	b.build(b.store, b.store)
+	if n := b.step(b.submitter); n != 0 {
+		t.Errorf("worked %d on nothing", n)
+	}
+	b.want(view.Task.ID, queued, domain.AttemptSubmitting)
+}
+
 // A commit whose answer is lost before the call: the lease may be stored, but
 // this process knows that it called nobody.
 func TestSubmitterKnowsWhatItDidNotCall(t *testing.T) {

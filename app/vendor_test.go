@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type vendor struct {
 	mu sync.Mutex
 	// caps may be changed before use.
 	caps     ports.Capabilities
+	names    []string
 	accounts []ports.Account
 
 	// onSubmit answers a create; nil accepts it. creates counts them per attempt,
@@ -42,6 +44,7 @@ func newVendor() *vendor {
 			Name: "acme", Webhook: ports.WebhookPerTask, Trust: domain.TrustAuthentic, Intermediate: true,
 			Policy: domain.Policy{CanCancel: true},
 		},
+		names:    []string{"acme"},
 		accounts: []ports.Account{{ID: "main", BaseURL: "https://api.acme.example", APIKey: "k"}, {ID: "spare"}},
 		creates:  map[domain.AttemptID]int{}, urls: map[domain.AttemptID]string{}, jobs: map[string]string{},
 	}
@@ -55,7 +58,7 @@ var (
 )
 
 func (v *vendor) Provider(name string) (ports.Provider, bool) {
-	if name != "acme" {
+	if !slices.Contains(v.names, name) {
 		return nil, false
 	}
 	if v.caps.Policy.CanLookup {
@@ -65,13 +68,13 @@ func (v *vendor) Provider(name string) (ports.Provider, bool) {
 }
 
 func (v *vendor) Accounts(name string) []ports.Account {
-	if name != "acme" {
+	if !slices.Contains(v.names, name) {
 		return nil
 	}
 	return v.accounts
 }
 
-func (v *vendor) Names() []string                  { return []string{"acme"} }
+func (v *vendor) Names() []string                  { return v.names }
 func (v *vendor) Capabilities() ports.Capabilities { return v.caps }
 
 func (v *vendor) Submit(ctx context.Context, req ports.SubmitRequest) (ports.SubmitResult, error) {
