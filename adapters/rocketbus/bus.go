@@ -100,7 +100,8 @@ func (b *Bus) instance(role string) string {
 }
 
 // TopicOffsets is the sum of the topic's queue ends: how many messages were ever
-// stored in it.
+// stored in it, repeats included. It may lag behind the last Publish by some
+// milliseconds, more on a busy machine: compare when it has come to rest.
 func (b *Bus) TopicOffsets(ctx context.Context) (int64, error) {
 	route, err := b.cluster.route(ctx, b.cfg.Topic)
 	if err != nil {

@@ -186,7 +186,8 @@ func (c cluster) awaitRoute(ctx context.Context, topic string, queues int) (topi
 	}
 }
 
-// maxOffset is the number that the queue's next message gets.
+// maxOffset is the number that the queue's next message gets, as far as the
+// broker has indexed what it stored: some milliseconds behind the last send.
 func (r topicRoute) maxOffset(ctx context.Context, q primitive.MessageQueue) (int64, error) {
 	a, err := ask(ctx, r.addrs[q.BrokerName], codeMaxOffset, map[string]string{
 		"topic": q.Topic, "queueId": strconv.Itoa(q.QueueId), "bname": q.BrokerName,
