@@ -99,6 +99,9 @@ func (r *runner) mountGateway(cfg *httpapi.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := r.metrics.Registry().Register(hub.Collector()); err != nil {
+		return fmt.Errorf("metrics of the gateway: %w", err)
+	}
 	r.hub, cfg.Reader = hub, r.store
 	cfg.Events = httpapi.EventsFunc(func(w http.ResponseWriter, req *http.Request, e httpapi.EventRequest) error {
 		return hub.ServeEvents(w, req, stream.StreamRequest(e))
