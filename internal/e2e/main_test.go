@@ -9,6 +9,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(earlyListen) != "" {
+		fmt.Fprintln(os.Stderr, "faulty receiver:", serveEarly())
+		os.Exit(1)
+	}
 	code := testenv.Wrap(m).Run()
 	if err := Cleanup(); err != nil {
 		fmt.Fprintln(os.Stderr, "remove the built binary:", err)
