@@ -12,8 +12,7 @@ SELECT r.ord::int AS ord, r.how::text AS how, r.id, r.task_id FROM (
     SELECT w.ord, 'vendor', a.id, a.task_id
     FROM (SELECT unnest(@vendor_ords::int[]) AS ord, unnest(@vendor_providers::text[]) AS provider,
                  unnest(@vendor_accounts::text[]) AS account_id, unnest(@vendor_task_ids::text[]) AS provider_task_id) w
-    JOIN task_attempts a ON a.provider = w.provider AND a.provider_task_id = w.provider_task_id
-        AND (w.account_id = '' OR a.account_id = w.account_id)
+    JOIN task_attempts a ON a.provider = w.provider AND a.provider_task_id = w.provider_task_id AND a.account_id = w.account_id
     UNION ALL
     SELECT w.ord, 'client', a.id, a.task_id
     FROM (SELECT unnest(@client_ords::int[]) AS ord, unnest(@client_providers::text[]) AS provider,

@@ -23,8 +23,8 @@ RETURNING task_id, attempt_id, subject;
 SELECT * FROM conflicts WHERE task_id = @task_id ORDER BY opened_at, id;
 
 -- name: CaseOpenMany :exec
-INSERT INTO cases (kind, task_id, attempt_id, opened_at)
-SELECT i.kind, i.task_id, i.attempt_id, @now::timestamptz
+INSERT INTO cases (kind, task_id, attempt_id, owner, opened_at)
+SELECT i.kind, i.task_id, i.attempt_id, @owner::text, @now::timestamptz
 FROM (SELECT unnest(@kinds::text[]) AS kind, unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id) i
 ORDER BY i.attempt_id, i.kind
 ON CONFLICT DO NOTHING;

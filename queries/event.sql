@@ -30,7 +30,7 @@ WITH input AS (
 ), advanced AS (
     UPDATE project_streams s SET
         last_event_id = s.last_event_id + c.n,
-        last_at = greatest(s.last_at, date_trunc('milliseconds', clock_timestamp())),
+        last_at = greatest(s.last_at, aivedio_clock(@now::timestamptz)),
         last_task_id = l.task_id, last_task_version = l.version
     FROM counted c JOIN newest l ON l.project_id = c.project_id
     WHERE s.project_id = c.project_id
@@ -116,3 +116,6 @@ RETURNING s.project_id;
 
 -- name: PartitionsMake :one
 SELECT aivedio_make_partitions(@days_ahead::int)::int AS made;
+
+-- name: EventsOfTask :many
+SELECT * FROM task_events WHERE task_id = @task_id ORDER BY task_version;

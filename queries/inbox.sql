@@ -109,7 +109,7 @@ SELECT unnest(@inbox_ids::bigint[]), unnest(@verdicts::text[]), unnest(@reasons:
 ON CONFLICT (inbox_id) DO UPDATE SET verdict = excluded.verdict, reason = excluded.reason, processed_at = excluded.processed_at;
 
 -- name: InboxSetMany :exec
--- The rare ends of a delivery: retry, orphan, ignored, dead.
+-- The rare ends of a delivery: retry, orphan, dead.
 UPDATE provider_callback_inbox b SET process_status = i.status, claim_count = b.claim_count + 1, error_count = i.error_count,
     next_retry_at = i.next_retry_at, last_error_code = NULLIF(i.last_error_code, ''), processed_at = i.processed_at
 FROM (
@@ -122,12 +122,11 @@ WHERE b.id = i.id;
 -- name: InboxBury :execrows
 WITH lost AS (
     SELECT i.id, i.process_status FROM provider_callback_inbox i
-    WHERE i.process_status IN ('retry', 'orphan')
+    WHERE i.process_status IN ('retry', 'orphan') AND i.next_retry_at <= @now::timestamptz
       AND CASE i.process_status WHEN 'retry' THEN i.error_count >= @max_errors::int ELSE i.received_at < @orphans_before END
     ORDER BY i.next_retry_at, i.id LIMIT @max_rows FOR UPDATE SKIP LOCKED
 )
-UPDATE provider_callback_inbox b SET process_status = 'dead', processed_at = @now::timestamptz,
-    last_error_code = CASE lost.process_status WHEN 'orphan' THEN 'orphan' ELSE b.last_error_code END
+UPDATE provider_callback_inbox b SET process_status = 'dead', processed_at = @now::timestamptz
 FROM lost WHERE b.id = lost.id;
 
 -- name: InboxRevive :one
@@ -162,7 +161,7 @@ SELECT count(*) FROM queued;
 SELECT * FROM provider_callback_inbox WHERE process_status = 'dead' ORDER BY id DESC LIMIT @max_rows;
 
 -- name: InboxGet :one
-SELECT sqlc.embed(i), (o.inbox_id IS NOT NULL)::bool AS done, o.processed_at AS done_at
+SELECT sqlc.embed(i), coalesce(o.verdict, '')::text AS verdict, coalesce(o.reason, '')::text AS reason
 FROM provider_callback_inbox i LEFT JOIN inbox_outcomes o ON o.inbox_id = i.id
 WHERE i.id = @id;
 

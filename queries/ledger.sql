@@ -8,11 +8,11 @@ SELECT tenant_id FROM ledger_accounts WHERE tenant_id = ANY(@tenant_ids::uuid[])
 SELECT * FROM ledger_accounts WHERE tenant_id = @tenant_id;
 
 -- name: AccountInsert :exec
-INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES (@tenant_id, -@credits::bigint, @credits::bigint);
+INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES (@tenant_id, 0 - @credits::bigint, @credits::bigint);
 
 -- name: LedgerGrant :exec
 INSERT INTO credit_ledger (tenant_id, ledger_type, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
-VALUES (@tenant_id, 'grant', @credits::bigint, -@credits::bigint, @credits::bigint, 0, 0, @created_at);
+VALUES (@tenant_id, 'grant', @credits::bigint, 0 - @credits::bigint, @credits::bigint, 0, 0, @created_at);
 
 -- name: LedgerAppend :exec
 -- Writes entries and moves the balances, but only for entries that are really
@@ -26,9 +26,9 @@ WITH input AS (
     INSERT INTO credit_ledger (tenant_id, task_id, attempt_id, ledger_type, action_id, credits,
         available_delta, reserved_delta, spent_delta, created_at)
     SELECT i.tenant_id, i.task_id, i.attempt_id, i.ledger_type, i.action_id, i.credits,
-        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.reserved ELSE -i.credits END,
+        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits END,
         CASE i.ledger_type WHEN 'reserve' THEN i.credits WHEN 'adjust' THEN 0 ELSE -i.reserved END,
-        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits ELSE 0 END,
+        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
         @now::timestamptz
     FROM input i ORDER BY i.ord
     ON CONFLICT DO NOTHING

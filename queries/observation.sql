@@ -9,7 +9,7 @@ SELECT i.task_id, i.attempt_id, NULLIF(i.inbox_id, 0), i.kind, i.source, NULLIF(
     NULLIF(i.provider_sequence, '-9223372036854775808'::bigint), i.provider_occurred_at, i.received_at, NULLIF(i.status, ''),
     NULLIF(i.stage, ''), NULLIF(i.progress, '-1'::smallint), NULLIF(i.error_class, ''), NULLIF(i.error_code, ''),
     NULLIF(i.outputs, '')::json, NULLIF(i.payload_hash, ''), i.trace_id, i.verdict, NULLIF(i.reason, ''),
-    i.version_before, i.version_after, clock_timestamp()
+    i.version_before, i.version_after, aivedio_clock(@now::timestamptz)
 FROM (
     SELECT unnest(@ords::int[]) AS ord, unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id,
         unnest(@inbox_ids::bigint[]) AS inbox_id, unnest(@kinds::text[]) AS kind, unnest(@sources::text[]) AS source,

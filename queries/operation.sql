@@ -3,6 +3,13 @@ INSERT INTO operations (id, task_id, attempt_id, operation_type, next_at, create
 SELECT unnest(@ids::uuid[]), unnest(@task_ids::uuid[]), unnest(@attempt_ids::uuid[]), unnest(@types::text[]), @now::timestamptz, @now::timestamptz
 ON CONFLICT DO NOTHING;
 
+-- name: OperationRestartMany :exec
+-- Makes finished operations due again.
+UPDATE operations o SET status = 'pending', tries = 0, next_at = @now::timestamptz, lease = NULL, lease_until = NULL,
+    error_code = NULL, finished_at = NULL
+FROM (SELECT unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id, unnest(@types::text[]) AS operation_type) i
+WHERE o.task_id = i.task_id AND o.attempt_id = i.attempt_id AND o.operation_type = i.operation_type AND o.status <> 'pending';
+
 -- name: OperationLock :many
 SELECT id, lease, lease_until, status FROM operations WHERE id = ANY(@ids::uuid[]) ORDER BY id FOR NO KEY UPDATE;
 

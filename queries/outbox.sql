@@ -1,13 +1,12 @@
 -- name: OutboxPending :many
--- The oldest rows of each shard, in (project, event) order, without projects that
+-- The oldest rows of the shards, in (project, event) order, without projects that
 -- wait for a retry or are parked.
 SELECT o.id, o.shard, o.payload, o.retry_count
-FROM (SELECT unnest(@shards::smallint[]) AS shard) w
-CROSS JOIN LATERAL (
+FROM (
     SELECT e.id, e.shard, e.project_id, e.event_id, e.payload, e.retry_count FROM outbox_events e
-    WHERE e.shard = w.shard AND e.publish_status = 'pending'
+    WHERE e.publish_status = 'pending' AND e.shard = ANY(@shards::smallint[])
       AND NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = e.project_id AND (h.parked_at IS NOT NULL OR h.next_retry_at > @now))
-    ORDER BY e.id LIMIT @per_shard
+    ORDER BY e.id LIMIT @max_rows
 ) o
 ORDER BY o.project_id, o.event_id;
 

@@ -297,9 +297,9 @@ CREATE TABLE outbox_events (
     CONSTRAINT ck_outbox_published_at CHECK ((published_at IS NOT NULL) = (publish_status = 'published'))
 ) WITH (fillfactor = 80, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.05);
 
--- By id within a shard: the ids of one project rise with its event numbers, since
--- they are drawn under the stream's lock, and no project starves another.
-CREATE INDEX idx_outbox_pending ON outbox_events (shard, id) WHERE publish_status = 'pending';
+-- By id: the ids of one project rise with its event numbers, since they are drawn
+-- under the stream's lock, and no project starves another.
+CREATE INDEX idx_outbox_pending ON outbox_events (id) INCLUDE (shard) WHERE publish_status = 'pending';
 CREATE INDEX idx_outbox_published ON outbox_events (published_at) WHERE publish_status = 'published';
 
 -- A project whose rows the bus refused: due again at next_retry_at, or parked
@@ -344,9 +344,9 @@ CREATE INDEX idx_bus_retry_outbox ON bus_retry (outbox_id);
 
 -- ---------------------------------------------------------------- inbox
 
--- Verified deliveries. process_status stays pending when a delivery is done:
--- its narrow row in inbox_outcomes says so, and this wide row is written once.
--- Only the rare ways (retry, orphan, dead, ignored) rewrite it.
+-- Verified deliveries. process_status stays pending when a delivery is done or
+-- ignored: its narrow row in inbox_outcomes says so, and this wide row is written
+-- once. Only the rare ways (retry, orphan, dead) rewrite it.
 CREATE TABLE provider_callback_inbox (
     id                    BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     provider              TEXT        NOT NULL,
@@ -582,6 +582,13 @@ BEGIN
     END LOOP;
     RETURN made;
 END
+$$;
+
+-- The claimed time in whole milliseconds, kept within the days that have a
+-- partition: a process whose clock is off by a week must not stop the stream.
+CREATE FUNCTION aivedio_clock(claimed TIMESTAMPTZ) RETURNS TIMESTAMPTZ
+LANGUAGE sql VOLATILE AS $$
+    SELECT date_trunc('milliseconds', least(greatest(claimed, clock_timestamp() - interval '12 hours'), clock_timestamp() + interval '6 days'))
 $$;
 
 -- Ends the transaction when a statement did not touch what it had to: a pipeline

@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const KeyByHash = `-- name: KeyByHash :one
+const keyByHash = `-- name: KeyByHash :one
 SELECT id, tenant_id, project_id, name, prefix, key_hash, scopes, created_at, revoked_at FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL
 `
 
 func (q *Queries) KeyByHash(ctx context.Context, keyHash []byte) (ApiKey, error) {
-	row := q.db.QueryRow(ctx, KeyByHash, keyHash)
+	row := q.db.QueryRow(ctx, keyByHash, keyHash)
 	var i ApiKey
 	err := row.Scan(
 		&i.ID,
@@ -32,7 +32,7 @@ func (q *Queries) KeyByHash(ctx context.Context, keyHash []byte) (ApiKey, error)
 	return i, err
 }
 
-const KeyInsert = `-- name: KeyInsert :exec
+const keyInsert = `-- name: KeyInsert :exec
 INSERT INTO api_keys (id, tenant_id, project_id, name, prefix, key_hash, scopes, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
@@ -49,7 +49,7 @@ type KeyInsertParams struct {
 }
 
 func (q *Queries) KeyInsert(ctx context.Context, arg *KeyInsertParams) error {
-	_, err := q.db.Exec(ctx, KeyInsert,
+	_, err := q.db.Exec(ctx, keyInsert,
 		arg.ID,
 		arg.TenantID,
 		arg.ProjectID,
@@ -62,23 +62,23 @@ func (q *Queries) KeyInsert(ctx context.Context, arg *KeyInsertParams) error {
 	return err
 }
 
-const KeyRevoke = `-- name: KeyRevoke :one
+const keyRevoke = `-- name: KeyRevoke :one
 UPDATE api_keys SET revoked_at = coalesce(revoked_at, $1::timestamptz) WHERE id = $2 RETURNING tenant_id
 `
 
 func (q *Queries) KeyRevoke(ctx context.Context, now pgtype.Timestamptz, iD pgtype.UUID) (pgtype.UUID, error) {
-	row := q.db.QueryRow(ctx, KeyRevoke, now, iD)
+	row := q.db.QueryRow(ctx, keyRevoke, now, iD)
 	var tenant_id pgtype.UUID
 	err := row.Scan(&tenant_id)
 	return tenant_id, err
 }
 
-const KeysOfTenant = `-- name: KeysOfTenant :many
+const keysOfTenant = `-- name: KeysOfTenant :many
 SELECT id, tenant_id, project_id, name, prefix, key_hash, scopes, created_at, revoked_at FROM api_keys WHERE $1::uuid IS NULL OR tenant_id = $1::uuid ORDER BY created_at DESC, id DESC
 `
 
 func (q *Queries) KeysOfTenant(ctx context.Context, tenantID pgtype.UUID) ([]ApiKey, error) {
-	rows, err := q.db.Query(ctx, KeysOfTenant, tenantID)
+	rows, err := q.db.Query(ctx, keysOfTenant, tenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +107,12 @@ func (q *Queries) KeysOfTenant(ctx context.Context, tenantID pgtype.UUID) ([]Api
 	return items, nil
 }
 
-const ProjectByName = `-- name: ProjectByName :one
+const projectByName = `-- name: ProjectByName :one
 SELECT id, tenant_id, name, on_late_success, created_at FROM projects WHERE tenant_id = $1 AND name = $2
 `
 
 func (q *Queries) ProjectByName(ctx context.Context, tenantID pgtype.UUID, name string) (Project, error) {
-	row := q.db.QueryRow(ctx, ProjectByName, tenantID, name)
+	row := q.db.QueryRow(ctx, projectByName, tenantID, name)
 	var i Project
 	err := row.Scan(
 		&i.ID,
@@ -124,12 +124,12 @@ func (q *Queries) ProjectByName(ctx context.Context, tenantID pgtype.UUID, name 
 	return i, err
 }
 
-const ProjectGet = `-- name: ProjectGet :one
+const projectGet = `-- name: ProjectGet :one
 SELECT id, tenant_id, name, on_late_success, created_at FROM projects WHERE id = $1 AND tenant_id = $2
 `
 
 func (q *Queries) ProjectGet(ctx context.Context, iD pgtype.UUID, tenantID pgtype.UUID) (Project, error) {
-	row := q.db.QueryRow(ctx, ProjectGet, iD, tenantID)
+	row := q.db.QueryRow(ctx, projectGet, iD, tenantID)
 	var i Project
 	err := row.Scan(
 		&i.ID,
@@ -141,7 +141,7 @@ func (q *Queries) ProjectGet(ctx context.Context, iD pgtype.UUID, tenantID pgtyp
 	return i, err
 }
 
-const ProjectInsert = `-- name: ProjectInsert :execrows
+const projectInsert = `-- name: ProjectInsert :execrows
 INSERT INTO projects (id, tenant_id, name, on_late_success, created_at)
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant_id, name) DO NOTHING
 `
@@ -155,7 +155,7 @@ type ProjectInsertParams struct {
 }
 
 func (q *Queries) ProjectInsert(ctx context.Context, arg *ProjectInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, ProjectInsert,
+	result, err := q.db.Exec(ctx, projectInsert,
 		arg.ID,
 		arg.TenantID,
 		arg.Name,
@@ -168,7 +168,7 @@ func (q *Queries) ProjectInsert(ctx context.Context, arg *ProjectInsertParams) (
 	return result.RowsAffected(), nil
 }
 
-const RevocationInsert = `-- name: RevocationInsert :exec
+const revocationInsert = `-- name: RevocationInsert :exec
 INSERT INTO revocations (kind, subject, tenant_id, revoked_at) VALUES ($1, $2, $3, $4)
 `
 
@@ -180,7 +180,7 @@ type RevocationInsertParams struct {
 }
 
 func (q *Queries) RevocationInsert(ctx context.Context, arg *RevocationInsertParams) error {
-	_, err := q.db.Exec(ctx, RevocationInsert,
+	_, err := q.db.Exec(ctx, revocationInsert,
 		arg.Kind,
 		arg.Subject,
 		arg.TenantID,
@@ -189,7 +189,7 @@ func (q *Queries) RevocationInsert(ctx context.Context, arg *RevocationInsertPar
 	return err
 }
 
-const TenantByName = `-- name: TenantByName :one
+const tenantByName = `-- name: TenantByName :one
 SELECT t.id, t.name, t.created_at, (-a.granted)::bigint AS credits
 FROM tenants t JOIN ledger_accounts a ON a.tenant_id = t.id WHERE t.name = $1
 `
@@ -202,7 +202,7 @@ type TenantByNameRow struct {
 }
 
 func (q *Queries) TenantByName(ctx context.Context, name string) (TenantByNameRow, error) {
-	row := q.db.QueryRow(ctx, TenantByName, name)
+	row := q.db.QueryRow(ctx, tenantByName, name)
 	var i TenantByNameRow
 	err := row.Scan(
 		&i.ID,
@@ -213,7 +213,7 @@ func (q *Queries) TenantByName(ctx context.Context, name string) (TenantByNameRo
 	return i, err
 }
 
-const TenantInsert = `-- name: TenantInsert :execrows
+const tenantInsert = `-- name: TenantInsert :execrows
 INSERT INTO tenants (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING
 `
 
@@ -224,7 +224,7 @@ type TenantInsertParams struct {
 }
 
 func (q *Queries) TenantInsert(ctx context.Context, arg *TenantInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, TenantInsert, arg.ID, arg.Name, arg.CreatedAt)
+	result, err := q.db.Exec(ctx, tenantInsert, arg.ID, arg.Name, arg.CreatedAt)
 	if err != nil {
 		return 0, err
 	}

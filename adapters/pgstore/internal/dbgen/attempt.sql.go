@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const AttemptInsert = `-- name: AttemptInsert :exec
+const attemptInsert = `-- name: AttemptInsert :exec
 INSERT INTO task_attempts (
     id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash,
     status, next_submit_at, next_reconcile_at, credits, closing, created_at, updated_at
@@ -43,7 +43,7 @@ type AttemptInsertParams struct {
 }
 
 func (q *Queries) AttemptInsert(ctx context.Context, arg *AttemptInsertParams) error {
-	_, err := q.db.Exec(ctx, AttemptInsert,
+	_, err := q.db.Exec(ctx, attemptInsert,
 		arg.ID,
 		arg.TaskID,
 		arg.AttemptNo,
@@ -65,7 +65,7 @@ func (q *Queries) AttemptInsert(ctx context.Context, arg *AttemptInsertParams) e
 	return err
 }
 
-const AttemptJob = `-- name: AttemptJob :one
+const attemptJob = `-- name: AttemptJob :one
 SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM task_attempts a
 JOIN generation_tasks t ON t.id = a.task_id
@@ -80,7 +80,7 @@ type AttemptJobRow struct {
 }
 
 func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow, error) {
-	row := q.db.QueryRow(ctx, AttemptJob, id)
+	row := q.db.QueryRow(ctx, attemptJob, id)
 	var i AttemptJobRow
 	err := row.Scan(
 		&i.GenerationTask.ID,
@@ -159,7 +159,7 @@ func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow
 	return i, err
 }
 
-const AttemptJobs = `-- name: AttemptJobs :many
+const attemptJobs = `-- name: AttemptJobs :many
 SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM (SELECT unnest($1::uuid[]) AS id, unnest($2::int[]) AS ord) w
 JOIN task_attempts a ON a.id = w.id
@@ -175,7 +175,7 @@ type AttemptJobsRow struct {
 }
 
 func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int32) ([]AttemptJobsRow, error) {
-	rows, err := q.db.Query(ctx, AttemptJobs, ids, ords)
+	rows, err := q.db.Query(ctx, attemptJobs, ids, ords)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int
 	return items, nil
 }
 
-const AttemptLock = `-- name: AttemptLock :many
+const attemptLock = `-- name: AttemptLock :many
 SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash, status, last_provider_seq, last_provider_at, progress, progress_at, deferred_progress, deferred_until, outputs, error_class, error_code, submit_lease, submit_lease_until, next_submit_at, submit_count, submitted_at, poll_lease, poll_lease_until, next_poll_at, poll_count, poll_failures, poll_hint_at, next_reconcile_at, reconcile_count, overdue, conflicted, credits, closing, created_at, updated_at, terminal_at FROM task_attempts WHERE id IN (
     SELECT unnest($1::uuid[])
     UNION
@@ -278,7 +278,7 @@ ORDER BY id FOR NO KEY UPDATE
 
 // The attempts that are meant and the current ones of the locked tasks.
 func (q *Queries) AttemptLock(ctx context.Context, ids []pgtype.UUID, taskIds []pgtype.UUID) ([]TaskAttempt, error) {
-	rows, err := q.db.Query(ctx, AttemptLock, ids, taskIds)
+	rows, err := q.db.Query(ctx, attemptLock, ids, taskIds)
 	if err != nil {
 		return nil, err
 	}
@@ -338,7 +338,7 @@ func (q *Queries) AttemptLock(ctx context.Context, ids []pgtype.UUID, taskIds []
 	return items, nil
 }
 
-const AttemptNumbers = `-- name: AttemptNumbers :many
+const attemptNumbers = `-- name: AttemptNumbers :many
 SELECT id, attempt_no FROM task_attempts WHERE task_id = $1
 `
 
@@ -348,7 +348,7 @@ type AttemptNumbersRow struct {
 }
 
 func (q *Queries) AttemptNumbers(ctx context.Context, taskID pgtype.UUID) ([]AttemptNumbersRow, error) {
-	rows, err := q.db.Query(ctx, AttemptNumbers, taskID)
+	rows, err := q.db.Query(ctx, attemptNumbers, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +367,7 @@ func (q *Queries) AttemptNumbers(ctx context.Context, taskID pgtype.UUID) ([]Att
 	return items, nil
 }
 
-const AttemptResolve = `-- name: AttemptResolve :many
+const attemptResolve = `-- name: AttemptResolve :many
 SELECT r.ord::int AS ord, r.how::text AS how, r.id, r.task_id FROM (
     SELECT w.ord, 'id' AS how, a.id, a.task_id
     FROM (SELECT unnest($1::int[]) AS ord, unnest($2::uuid[]) AS id) w
@@ -380,8 +380,7 @@ SELECT r.ord::int AS ord, r.how::text AS how, r.id, r.task_id FROM (
     SELECT w.ord, 'vendor', a.id, a.task_id
     FROM (SELECT unnest($5::int[]) AS ord, unnest($6::text[]) AS provider,
                  unnest($7::text[]) AS account_id, unnest($8::text[]) AS provider_task_id) w
-    JOIN task_attempts a ON a.provider = w.provider AND a.provider_task_id = w.provider_task_id
-        AND (w.account_id = '' OR a.account_id = w.account_id)
+    JOIN task_attempts a ON a.provider = w.provider AND a.provider_task_id = w.provider_task_id AND a.account_id = w.account_id
     UNION ALL
     SELECT w.ord, 'client', a.id, a.task_id
     FROM (SELECT unnest($9::int[]) AS ord, unnest($10::text[]) AS provider,
@@ -414,7 +413,7 @@ type AttemptResolveRow struct {
 
 // Who is meant: each way of naming an attempt gives its own rows.
 func (q *Queries) AttemptResolve(ctx context.Context, arg *AttemptResolveParams) ([]AttemptResolveRow, error) {
-	rows, err := q.db.Query(ctx, AttemptResolve,
+	rows, err := q.db.Query(ctx, attemptResolve,
 		arg.IDOrds,
 		arg.Ids,
 		arg.TokenOrds,
@@ -450,7 +449,7 @@ func (q *Queries) AttemptResolve(ctx context.Context, arg *AttemptResolveParams)
 	return items, nil
 }
 
-const AttemptUpdateMany = `-- name: AttemptUpdateMany :exec
+const attemptUpdateMany = `-- name: AttemptUpdateMany :exec
 UPDATE task_attempts a SET
     provider_task_id = NULLIF(i.provider_task_id, ''), status = i.status,
     last_provider_seq = NULLIF(i.last_provider_seq, '-9223372036854775808'::bigint), last_provider_at = i.last_provider_at,
@@ -519,7 +518,7 @@ type AttemptUpdateManyParams struct {
 }
 
 func (q *Queries) AttemptUpdateMany(ctx context.Context, arg *AttemptUpdateManyParams) error {
-	_, err := q.db.Exec(ctx, AttemptUpdateMany,
+	_, err := q.db.Exec(ctx, attemptUpdateMany,
 		arg.Ids,
 		arg.ProviderTaskIds,
 		arg.Statuses,

@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const AssetGet = `-- name: AssetGet :one
+const assetGet = `-- name: AssetGet :one
 SELECT id, tenant_id, project_id, task_id, attempt_id, kind, content_type, storage_key, size_bytes, sha256, created_at FROM assets WHERE id = $1 AND project_id = $2
 `
 
 func (q *Queries) AssetGet(ctx context.Context, iD pgtype.UUID, projectID pgtype.UUID) (Asset, error) {
-	row := q.db.QueryRow(ctx, AssetGet, iD, projectID)
+	row := q.db.QueryRow(ctx, assetGet, iD, projectID)
 	var i Asset
 	err := row.Scan(
 		&i.ID,
@@ -34,7 +34,7 @@ func (q *Queries) AssetGet(ctx context.Context, iD pgtype.UUID, projectID pgtype
 	return i, err
 }
 
-const AssetInsert = `-- name: AssetInsert :exec
+const assetInsert = `-- name: AssetInsert :exec
 INSERT INTO assets (id, tenant_id, project_id, task_id, attempt_id, kind, content_type, storage_key, size_bytes, sha256, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (id) DO NOTHING
@@ -55,7 +55,7 @@ type AssetInsertParams struct {
 }
 
 func (q *Queries) AssetInsert(ctx context.Context, arg *AssetInsertParams) error {
-	_, err := q.db.Exec(ctx, AssetInsert,
+	_, err := q.db.Exec(ctx, assetInsert,
 		arg.ID,
 		arg.TenantID,
 		arg.ProjectID,
@@ -71,7 +71,7 @@ func (q *Queries) AssetInsert(ctx context.Context, arg *AssetInsertParams) error
 	return err
 }
 
-const AuditInsertMany = `-- name: AuditInsertMany :exec
+const auditInsertMany = `-- name: AuditInsertMany :exec
 INSERT INTO audit_log (action_id, actor, action, reason, task_id, attempt_id, subject, created_at)
 SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]),
     unnest($5::uuid[]), unnest($6::uuid[]), unnest($7::text[]), $8::timestamptz
@@ -89,7 +89,7 @@ type AuditInsertManyParams struct {
 }
 
 func (q *Queries) AuditInsertMany(ctx context.Context, arg *AuditInsertManyParams) error {
-	_, err := q.db.Exec(ctx, AuditInsertMany,
+	_, err := q.db.Exec(ctx, auditInsertMany,
 		arg.ActionIds,
 		arg.Actors,
 		arg.Actions,
@@ -102,12 +102,12 @@ func (q *Queries) AuditInsertMany(ctx context.Context, arg *AuditInsertManyParam
 	return err
 }
 
-const AuditOfTask = `-- name: AuditOfTask :many
+const auditOfTask = `-- name: AuditOfTask :many
 SELECT id, action_id, actor, action, reason, task_id, attempt_id, subject, created_at FROM audit_log WHERE task_id = $1 ORDER BY id
 `
 
 func (q *Queries) AuditOfTask(ctx context.Context, taskID pgtype.UUID) ([]AuditLog, error) {
-	rows, err := q.db.Query(ctx, AuditOfTask, taskID)
+	rows, err := q.db.Query(ctx, auditOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (q *Queries) AuditOfTask(ctx context.Context, taskID pgtype.UUID) ([]AuditL
 	return items, nil
 }
 
-const CaseCloseMany = `-- name: CaseCloseMany :exec
+const caseCloseMany = `-- name: CaseCloseMany :exec
 UPDATE cases c SET closed_at = $1::timestamptz
 FROM (SELECT unnest($2::text[]) AS kind, unnest($3::uuid[]) AS attempt_id) i
 WHERE c.attempt_id = i.attempt_id AND c.kind = i.kind AND c.closed_at IS NULL
@@ -149,16 +149,16 @@ type CaseCloseManyParams struct {
 }
 
 func (q *Queries) CaseCloseMany(ctx context.Context, arg *CaseCloseManyParams) error {
-	_, err := q.db.Exec(ctx, CaseCloseMany, arg.Now, arg.Kinds, arg.AttemptIds)
+	_, err := q.db.Exec(ctx, caseCloseMany, arg.Now, arg.Kinds, arg.AttemptIds)
 	return err
 }
 
-const CaseGet = `-- name: CaseGet :one
+const caseGet = `-- name: CaseGet :one
 SELECT id, kind, task_id, attempt_id, owner, opened_at, closed_at FROM cases WHERE id = $1
 `
 
 func (q *Queries) CaseGet(ctx context.Context, id int64) (Case, error) {
-	row := q.db.QueryRow(ctx, CaseGet, id)
+	row := q.db.QueryRow(ctx, caseGet, id)
 	var i Case
 	err := row.Scan(
 		&i.ID,
@@ -172,15 +172,16 @@ func (q *Queries) CaseGet(ctx context.Context, id int64) (Case, error) {
 	return i, err
 }
 
-const CaseOpenMany = `-- name: CaseOpenMany :exec
-INSERT INTO cases (kind, task_id, attempt_id, opened_at)
-SELECT i.kind, i.task_id, i.attempt_id, $1::timestamptz
-FROM (SELECT unnest($2::text[]) AS kind, unnest($3::uuid[]) AS task_id, unnest($4::uuid[]) AS attempt_id) i
+const caseOpenMany = `-- name: CaseOpenMany :exec
+INSERT INTO cases (kind, task_id, attempt_id, owner, opened_at)
+SELECT i.kind, i.task_id, i.attempt_id, $1::text, $2::timestamptz
+FROM (SELECT unnest($3::text[]) AS kind, unnest($4::uuid[]) AS task_id, unnest($5::uuid[]) AS attempt_id) i
 ORDER BY i.attempt_id, i.kind
 ON CONFLICT DO NOTHING
 `
 
 type CaseOpenManyParams struct {
+	Owner      string
 	Now        pgtype.Timestamptz
 	Kinds      []string
 	TaskIds    []pgtype.UUID
@@ -188,7 +189,8 @@ type CaseOpenManyParams struct {
 }
 
 func (q *Queries) CaseOpenMany(ctx context.Context, arg *CaseOpenManyParams) error {
-	_, err := q.db.Exec(ctx, CaseOpenMany,
+	_, err := q.db.Exec(ctx, caseOpenMany,
+		arg.Owner,
 		arg.Now,
 		arg.Kinds,
 		arg.TaskIds,
@@ -197,12 +199,12 @@ func (q *Queries) CaseOpenMany(ctx context.Context, arg *CaseOpenManyParams) err
 	return err
 }
 
-const CasesOpen = `-- name: CasesOpen :many
+const casesOpen = `-- name: CasesOpen :many
 SELECT id, kind, task_id, attempt_id, owner, opened_at, closed_at FROM cases WHERE closed_at IS NULL AND ($1::text = '' OR kind = $1) ORDER BY opened_at, id LIMIT $2
 `
 
 func (q *Queries) CasesOpen(ctx context.Context, kind string, maxRows int32) ([]Case, error) {
-	rows, err := q.db.Query(ctx, CasesOpen, kind, maxRows)
+	rows, err := q.db.Query(ctx, casesOpen, kind, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (q *Queries) CasesOpen(ctx context.Context, kind string, maxRows int32) ([]
 	return items, nil
 }
 
-const ConflictClose = `-- name: ConflictClose :one
+const conflictClose = `-- name: ConflictClose :one
 UPDATE conflicts SET closed_at = $1::timestamptz, resolution = $2 WHERE id = $3 AND closed_at IS NULL
 RETURNING task_id, attempt_id, subject
 `
@@ -247,18 +249,18 @@ type ConflictCloseRow struct {
 }
 
 func (q *Queries) ConflictClose(ctx context.Context, arg *ConflictCloseParams) (ConflictCloseRow, error) {
-	row := q.db.QueryRow(ctx, ConflictClose, arg.Now, arg.Resolution, arg.ID)
+	row := q.db.QueryRow(ctx, conflictClose, arg.Now, arg.Resolution, arg.ID)
 	var i ConflictCloseRow
 	err := row.Scan(&i.TaskID, &i.AttemptID, &i.Subject)
 	return i, err
 }
 
-const ConflictGet = `-- name: ConflictGet :one
+const conflictGet = `-- name: ConflictGet :one
 SELECT id, kind, subject, task_id, attempt_id, have, got, outputs, opened_at, closed_at, resolution FROM conflicts WHERE id = $1
 `
 
 func (q *Queries) ConflictGet(ctx context.Context, id int64) (Conflict, error) {
-	row := q.db.QueryRow(ctx, ConflictGet, id)
+	row := q.db.QueryRow(ctx, conflictGet, id)
 	var i Conflict
 	err := row.Scan(
 		&i.ID,
@@ -276,7 +278,7 @@ func (q *Queries) ConflictGet(ctx context.Context, id int64) (Conflict, error) {
 	return i, err
 }
 
-const ConflictInsertMany = `-- name: ConflictInsertMany :exec
+const conflictInsertMany = `-- name: ConflictInsertMany :exec
 INSERT INTO conflicts (kind, subject, task_id, attempt_id, have, got, outputs, opened_at)
 SELECT i.kind, i.subject, i.task_id, i.attempt_id, NULLIF(i.have, ''), i.got, NULLIF(i.outputs, '')::json, $1::timestamptz
 FROM (
@@ -300,7 +302,7 @@ type ConflictInsertManyParams struct {
 }
 
 func (q *Queries) ConflictInsertMany(ctx context.Context, arg *ConflictInsertManyParams) error {
-	_, err := q.db.Exec(ctx, ConflictInsertMany,
+	_, err := q.db.Exec(ctx, conflictInsertMany,
 		arg.Now,
 		arg.Kinds,
 		arg.Subjects,
@@ -313,12 +315,12 @@ func (q *Queries) ConflictInsertMany(ctx context.Context, arg *ConflictInsertMan
 	return err
 }
 
-const ConflictsOfTask = `-- name: ConflictsOfTask :many
+const conflictsOfTask = `-- name: ConflictsOfTask :many
 SELECT id, kind, subject, task_id, attempt_id, have, got, outputs, opened_at, closed_at, resolution FROM conflicts WHERE task_id = $1 ORDER BY opened_at, id
 `
 
 func (q *Queries) ConflictsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Conflict, error) {
-	rows, err := q.db.Query(ctx, ConflictsOfTask, taskID)
+	rows, err := q.db.Query(ctx, conflictsOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -349,12 +351,12 @@ func (q *Queries) ConflictsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Co
 	return items, nil
 }
 
-const ConflictsOpen = `-- name: ConflictsOpen :many
+const conflictsOpen = `-- name: ConflictsOpen :many
 SELECT id, kind, subject, task_id, attempt_id, have, got, outputs, opened_at, closed_at, resolution FROM conflicts WHERE closed_at IS NULL ORDER BY opened_at, id LIMIT $1
 `
 
 func (q *Queries) ConflictsOpen(ctx context.Context, maxRows int32) ([]Conflict, error) {
-	rows, err := q.db.Query(ctx, ConflictsOpen, maxRows)
+	rows, err := q.db.Query(ctx, conflictsOpen, maxRows)
 	if err != nil {
 		return nil, err
 	}

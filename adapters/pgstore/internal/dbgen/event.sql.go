@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const EventAppend = `-- name: EventAppend :many
+const eventAppend = `-- name: EventAppend :many
 WITH input AS (
     SELECT unnest($1::int[]) AS ord, unnest($2::uuid[]) AS tenant_id, unnest($3::uuid[]) AS project_id,
         unnest($4::uuid[]) AS user_id, unnest($5::uuid[]) AS task_id, unnest($6::uuid[]) AS attempt_id,
@@ -26,7 +26,7 @@ WITH input AS (
 ), advanced AS (
     UPDATE project_streams s SET
         last_event_id = s.last_event_id + c.n,
-        last_at = greatest(s.last_at, date_trunc('milliseconds', clock_timestamp())),
+        last_at = greatest(s.last_at, aivedio_clock($15::timestamptz)),
         last_task_id = l.task_id, last_task_version = l.version
     FROM counted c JOIN newest l ON l.project_id = c.project_id
     WHERE s.project_id = c.project_id
@@ -52,15 +52,15 @@ WITH input AS (
     ORDER BY i.ord
     RETURNING 1
 ), changed AS (
-    SELECT unnest($15::uuid[]) AS id, unnest($16::int[]) AS ord,
-        unnest($17::bigint[]) AS version_before, unnest($18::bigint[]) AS version,
-        unnest($19::text[]) AS status, unnest($20::text[]) AS phase, unnest($21::text[]) AS cancel,
-        unnest($22::timestamptz[]) AS unknown_since, unnest($23::text[]) AS stage,
-        unnest($24::smallint[]) AS progress, unnest($25::uuid[]) AS current_attempt_id,
-        unnest($26::int[]) AS attempt_count, unnest($27::uuid[]) AS asset_id,
-        unnest($28::text[]) AS error_code, unnest($29::bool[]) AS error_retryable,
-        unnest($30::uuid[]) AS error_trace_id,
-        unnest($31::timestamptz[]) AS updated_at, unnest($32::timestamptz[]) AS terminal_at
+    SELECT unnest($16::uuid[]) AS id, unnest($17::int[]) AS ord,
+        unnest($18::bigint[]) AS version_before, unnest($19::bigint[]) AS version,
+        unnest($20::text[]) AS status, unnest($21::text[]) AS phase, unnest($22::text[]) AS cancel,
+        unnest($23::timestamptz[]) AS unknown_since, unnest($24::text[]) AS stage,
+        unnest($25::smallint[]) AS progress, unnest($26::uuid[]) AS current_attempt_id,
+        unnest($27::int[]) AS attempt_count, unnest($28::uuid[]) AS asset_id,
+        unnest($29::text[]) AS error_code, unnest($30::bool[]) AS error_retryable,
+        unnest($31::uuid[]) AS error_trace_id,
+        unnest($32::timestamptz[]) AS updated_at, unnest($33::timestamptz[]) AS terminal_at
 ), tasks AS (
     UPDATE generation_tasks t SET
         version = c.version, last_event_id = n.event_id, status = c.status, phase = c.phase, cancel = c.cancel,
@@ -98,6 +98,7 @@ type EventAppendParams struct {
 	TraceIds          []pgtype.UUID
 	OccurredAts       []pgtype.Timestamptz
 	Shards            []int16
+	Now               pgtype.Timestamptz
 	ChangedIds        []pgtype.UUID
 	ChangedOrds       []int32
 	VersionsBefore    []int64
@@ -129,7 +130,7 @@ type EventAppendRow struct {
 // them with their outbox rows and brings the tasks to their new values. Any count
 // that is not what it has to be ends the transaction.
 func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]EventAppendRow, error) {
-	rows, err := q.db.Query(ctx, EventAppend,
+	rows, err := q.db.Query(ctx, eventAppend,
 		arg.Ords,
 		arg.TenantIds,
 		arg.ProjectIds,
@@ -144,6 +145,7 @@ func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]Ev
 		arg.TraceIds,
 		arg.OccurredAts,
 		arg.Shards,
+		arg.Now,
 		arg.ChangedIds,
 		arg.ChangedOrds,
 		arg.VersionsBefore,
@@ -181,7 +183,7 @@ func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]Ev
 	return items, nil
 }
 
-const EventsFrom = `-- name: EventsFrom :many
+const eventsFrom = `-- name: EventsFrom :many
 SELECT event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type, public_payload, source, trace_id, occurred_at, created_at FROM task_events
 WHERE project_id = $1 AND event_id >= $2 AND created_at >= $3
 ORDER BY event_id LIMIT $4
@@ -197,7 +199,7 @@ type EventsFromParams struct {
 // Events at and after a number. The bound on created_at lets whole days be
 // skipped; the caller widens it when the first row is not the one it asked for.
 func (q *Queries) EventsFrom(ctx context.Context, arg *EventsFromParams) ([]TaskEvent, error) {
-	rows, err := q.db.Query(ctx, EventsFrom,
+	rows, err := q.db.Query(ctx, eventsFrom,
 		arg.ProjectID,
 		arg.EventID,
 		arg.Since,
@@ -235,12 +237,12 @@ func (q *Queries) EventsFrom(ctx context.Context, arg *EventsFromParams) ([]Task
 	return items, nil
 }
 
-const EventsSince = `-- name: EventsSince :many
-SELECT event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type, public_payload, source, trace_id, occurred_at, created_at FROM task_events WHERE created_at >= $1 ORDER BY created_at, project_id, event_id LIMIT $2
+const eventsOfTask = `-- name: EventsOfTask :many
+SELECT event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type, public_payload, source, trace_id, occurred_at, created_at FROM task_events WHERE task_id = $1 ORDER BY task_version
 `
 
-func (q *Queries) EventsSince(ctx context.Context, since pgtype.Timestamptz, maxRows int32) ([]TaskEvent, error) {
-	rows, err := q.db.Query(ctx, EventsSince, since, maxRows)
+func (q *Queries) EventsOfTask(ctx context.Context, taskID pgtype.UUID) ([]TaskEvent, error) {
+	rows, err := q.db.Query(ctx, eventsOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -273,23 +275,61 @@ func (q *Queries) EventsSince(ctx context.Context, since pgtype.Timestamptz, max
 	return items, nil
 }
 
-const PartitionsMake = `-- name: PartitionsMake :one
+const eventsSince = `-- name: EventsSince :many
+SELECT event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type, public_payload, source, trace_id, occurred_at, created_at FROM task_events WHERE created_at >= $1 ORDER BY created_at, project_id, event_id LIMIT $2
+`
+
+func (q *Queries) EventsSince(ctx context.Context, since pgtype.Timestamptz, maxRows int32) ([]TaskEvent, error) {
+	rows, err := q.db.Query(ctx, eventsSince, since, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TaskEvent
+	for rows.Next() {
+		var i TaskEvent
+		if err := rows.Scan(
+			&i.EventID,
+			&i.TenantID,
+			&i.ProjectID,
+			&i.UserID,
+			&i.TaskID,
+			&i.AttemptID,
+			&i.TaskVersion,
+			&i.EventType,
+			&i.PublicPayload,
+			&i.Source,
+			&i.TraceID,
+			&i.OccurredAt,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const partitionsMake = `-- name: PartitionsMake :one
 SELECT aivedio_make_partitions($1::int)::int AS made
 `
 
 func (q *Queries) PartitionsMake(ctx context.Context, daysAhead int32) (int32, error) {
-	row := q.db.QueryRow(ctx, PartitionsMake, daysAhead)
+	row := q.db.QueryRow(ctx, partitionsMake, daysAhead)
 	var made int32
 	err := row.Scan(&made)
 	return made, err
 }
 
-const StreamHead = `-- name: StreamHead :one
+const streamHead = `-- name: StreamHead :one
 SELECT project_id, last_event_id, last_at, last_task_id, last_task_version FROM project_streams WHERE project_id = $1
 `
 
 func (q *Queries) StreamHead(ctx context.Context, projectID pgtype.UUID) (ProjectStream, error) {
-	row := q.db.QueryRow(ctx, StreamHead, projectID)
+	row := q.db.QueryRow(ctx, streamHead, projectID)
 	var i ProjectStream
 	err := row.Scan(
 		&i.ProjectID,
@@ -301,7 +341,7 @@ func (q *Queries) StreamHead(ctx context.Context, projectID pgtype.UUID) (Projec
 	return i, err
 }
 
-const StreamHeads = `-- name: StreamHeads :many
+const streamHeads = `-- name: StreamHeads :many
 SELECT project_id, last_event_id FROM project_streams WHERE project_id = ANY($1::uuid[]) AND last_event_id > 0
 `
 
@@ -311,7 +351,7 @@ type StreamHeadsRow struct {
 }
 
 func (q *Queries) StreamHeads(ctx context.Context, projectIds []pgtype.UUID) ([]StreamHeadsRow, error) {
-	rows, err := q.db.Query(ctx, StreamHeads, projectIds)
+	rows, err := q.db.Query(ctx, streamHeads, projectIds)
 	if err != nil {
 		return nil, err
 	}
@@ -330,26 +370,26 @@ func (q *Queries) StreamHeads(ctx context.Context, projectIds []pgtype.UUID) ([]
 	return items, nil
 }
 
-const StreamInsert = `-- name: StreamInsert :exec
+const streamInsert = `-- name: StreamInsert :exec
 INSERT INTO project_streams (project_id) VALUES ($1) ON CONFLICT DO NOTHING
 `
 
 func (q *Queries) StreamInsert(ctx context.Context, projectID pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, StreamInsert, projectID)
+	_, err := q.db.Exec(ctx, streamInsert, projectID)
 	return err
 }
 
-const StreamLock = `-- name: StreamLock :exec
+const streamLock = `-- name: StreamLock :exec
 SELECT project_id FROM project_streams WHERE project_id = ANY($1::uuid[]) ORDER BY project_id FOR NO KEY UPDATE
 `
 
 // Always ordered: without it sixteen writers deadlocked.
 func (q *Queries) StreamLock(ctx context.Context, projectIds []pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, StreamLock, projectIds)
+	_, err := q.db.Exec(ctx, streamLock, projectIds)
 	return err
 }
 
-const StreamRepair = `-- name: StreamRepair :many
+const streamRepair = `-- name: StreamRepair :many
 WITH newest AS (
     SELECT DISTINCT ON (e.project_id) e.project_id, e.event_id, e.task_id, e.task_version, e.created_at
     FROM task_events e
@@ -369,7 +409,7 @@ RETURNING s.project_id
 
 // Raises counters that are behind their newest event, as after a partial restore.
 func (q *Queries) StreamRepair(ctx context.Context, since pgtype.Timestamptz, maxRows int32) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, StreamRepair, since, maxRows)
+	rows, err := q.db.Query(ctx, streamRepair, since, maxRows)
 	if err != nil {
 		return nil, err
 	}

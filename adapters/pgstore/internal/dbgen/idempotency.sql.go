@@ -11,19 +11,19 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const IdempotencyClean = `-- name: IdempotencyClean :execrows
+const idempotencyClean = `-- name: IdempotencyClean :execrows
 DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(SELECT k.ctid FROM idempotency_keys k WHERE k.expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
 `
 
 func (q *Queries) IdempotencyClean(ctx context.Context, now pgtype.Timestamptz, maxRows int32) (int64, error) {
-	result, err := q.db.Exec(ctx, IdempotencyClean, now, maxRows)
+	result, err := q.db.Exec(ctx, idempotencyClean, now, maxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const IdempotencyDropExpired = `-- name: IdempotencyDropExpired :exec
+const idempotencyDropExpired = `-- name: IdempotencyDropExpired :exec
 DELETE FROM idempotency_keys k
 USING (SELECT unnest($1::uuid[]) AS tenant_id, unnest($2::text[]) AS scope, unnest($3::text[]) AS key) w
 WHERE k.tenant_id = w.tenant_id AND k.scope = w.scope AND k.key = w.key AND k.expires_at <= $4::timestamptz
@@ -37,7 +37,7 @@ type IdempotencyDropExpiredParams struct {
 }
 
 func (q *Queries) IdempotencyDropExpired(ctx context.Context, arg *IdempotencyDropExpiredParams) error {
-	_, err := q.db.Exec(ctx, IdempotencyDropExpired,
+	_, err := q.db.Exec(ctx, idempotencyDropExpired,
 		arg.TenantIds,
 		arg.Scopes,
 		arg.Keys,
@@ -46,7 +46,7 @@ func (q *Queries) IdempotencyDropExpired(ctx context.Context, arg *IdempotencyDr
 	return err
 }
 
-const IdempotencyGet = `-- name: IdempotencyGet :many
+const idempotencyGet = `-- name: IdempotencyGet :many
 SELECT w.ord::int AS ord, k.body_hash, k.task_id
 FROM (SELECT unnest($1::int[]) AS ord, unnest($2::uuid[]) AS tenant_id, unnest($3::text[]) AS scope, unnest($4::text[]) AS key) w
 JOIN idempotency_keys k ON k.tenant_id = w.tenant_id AND k.scope = w.scope AND k.key = w.key
@@ -68,7 +68,7 @@ type IdempotencyGetRow struct {
 }
 
 func (q *Queries) IdempotencyGet(ctx context.Context, arg *IdempotencyGetParams) ([]IdempotencyGetRow, error) {
-	rows, err := q.db.Query(ctx, IdempotencyGet,
+	rows, err := q.db.Query(ctx, idempotencyGet,
 		arg.Ords,
 		arg.TenantIds,
 		arg.Scopes,
@@ -93,7 +93,7 @@ func (q *Queries) IdempotencyGet(ctx context.Context, arg *IdempotencyGetParams)
 	return items, nil
 }
 
-const IdempotencyInsertMany = `-- name: IdempotencyInsertMany :exec
+const idempotencyInsertMany = `-- name: IdempotencyInsertMany :exec
 INSERT INTO idempotency_keys (tenant_id, scope, key, body_hash, task_id, created_at, expires_at)
 SELECT i.tenant_id, i.scope, i.key, i.body_hash, i.task_id, $1::timestamptz, i.expires_at
 FROM (
@@ -116,7 +116,7 @@ type IdempotencyInsertManyParams struct {
 // No ON CONFLICT: a concurrent request with the same key fails here, and its
 // retry finds the key.
 func (q *Queries) IdempotencyInsertMany(ctx context.Context, arg *IdempotencyInsertManyParams) error {
-	_, err := q.db.Exec(ctx, IdempotencyInsertMany,
+	_, err := q.db.Exec(ctx, idempotencyInsertMany,
 		arg.Now,
 		arg.TenantIds,
 		arg.Scopes,

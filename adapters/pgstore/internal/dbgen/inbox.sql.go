@@ -7,20 +7,18 @@ package dbgen
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const InboxBury = `-- name: InboxBury :execrows
+const inboxBury = `-- name: InboxBury :execrows
 WITH lost AS (
     SELECT i.id, i.process_status FROM provider_callback_inbox i
-    WHERE i.process_status IN ('retry', 'orphan')
+    WHERE i.process_status IN ('retry', 'orphan') AND i.next_retry_at <= $1::timestamptz
       AND CASE i.process_status WHEN 'retry' THEN i.error_count >= $2::int ELSE i.received_at < $3 END
     ORDER BY i.next_retry_at, i.id LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE provider_callback_inbox b SET process_status = 'dead', processed_at = $1::timestamptz,
-    last_error_code = CASE lost.process_status WHEN 'orphan' THEN 'orphan' ELSE b.last_error_code END
+UPDATE provider_callback_inbox b SET process_status = 'dead', processed_at = $1::timestamptz
 FROM lost WHERE b.id = lost.id
 `
 
@@ -32,7 +30,7 @@ type InboxBuryParams struct {
 }
 
 func (q *Queries) InboxBury(ctx context.Context, arg *InboxBuryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, InboxBury,
+	result, err := q.db.Exec(ctx, inboxBury,
 		arg.Now,
 		arg.MaxErrors,
 		arg.OrphansBefore,
@@ -44,7 +42,7 @@ func (q *Queries) InboxBury(ctx context.Context, arg *InboxBuryParams) (int64, e
 	return result.RowsAffected(), nil
 }
 
-const InboxClaim = `-- name: InboxClaim :many
+const inboxClaim = `-- name: InboxClaim :many
 WITH locked AS MATERIALIZED (
     SELECT s.shard FROM (SELECT unnest($1::smallint[]) AS shard) s
     WHERE pg_try_advisory_xact_lock($2::int, s.shard::int)
@@ -74,7 +72,7 @@ type InboxClaimRow struct {
 // that another worker holds is passed over, so that the rows of one job are taken
 // in order by one worker at a time.
 func (q *Queries) InboxClaim(ctx context.Context, arg *InboxClaimParams) ([]InboxClaimRow, error) {
-	rows, err := q.db.Query(ctx, InboxClaim, arg.Shards, arg.LockClass, arg.InboxIds)
+	rows, err := q.db.Query(ctx, inboxClaim, arg.Shards, arg.LockClass, arg.InboxIds)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +116,7 @@ func (q *Queries) InboxClaim(ctx context.Context, arg *InboxClaimParams) ([]Inbo
 	return items, nil
 }
 
-const InboxClean = `-- name: InboxClean :execrows
+const inboxClean = `-- name: InboxClean :execrows
 WITH old AS (
     SELECT o.inbox_id FROM inbox_outcomes o
     WHERE o.inbox_id IN (SELECT f.inbox_id FROM inbox_outcomes f ORDER BY f.inbox_id LIMIT $1) AND o.processed_at < $2
@@ -132,19 +130,19 @@ DELETE FROM inbox_outcomes o USING old WHERE o.inbox_id = old.inbox_id
 // Deliveries that were done before the time. ids rise with time, so the oldest
 // outcomes are the first of their index.
 func (q *Queries) InboxClean(ctx context.Context, maxRows int32, before pgtype.Timestamptz) (int64, error) {
-	result, err := q.db.Exec(ctx, InboxClean, maxRows, before)
+	result, err := q.db.Exec(ctx, inboxClean, maxRows, before)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const InboxDead = `-- name: InboxDead :many
+const inboxDead = `-- name: InboxDead :many
 SELECT id, provider, account_id, dedup_key, trust, provider_event_id, provider_task_id, client_request_id, token_hash, provider_occurred_at, received_at, signature_key_version, payload_hash, payload, payload_key_version, trace_id, shard, process_status, claim_count, error_count, next_retry_at, last_error_code, processed_at FROM provider_callback_inbox WHERE process_status = 'dead' ORDER BY id DESC LIMIT $1
 `
 
 func (q *Queries) InboxDead(ctx context.Context, maxRows int32) ([]ProviderCallbackInbox, error) {
-	rows, err := q.db.Query(ctx, InboxDead, maxRows)
+	rows, err := q.db.Query(ctx, inboxDead, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -187,20 +185,20 @@ func (q *Queries) InboxDead(ctx context.Context, maxRows int32) ([]ProviderCallb
 	return items, nil
 }
 
-const InboxGet = `-- name: InboxGet :one
-SELECT i.id, i.provider, i.account_id, i.dedup_key, i.trust, i.provider_event_id, i.provider_task_id, i.client_request_id, i.token_hash, i.provider_occurred_at, i.received_at, i.signature_key_version, i.payload_hash, i.payload, i.payload_key_version, i.trace_id, i.shard, i.process_status, i.claim_count, i.error_count, i.next_retry_at, i.last_error_code, i.processed_at, (o.inbox_id IS NOT NULL)::bool AS done, o.processed_at AS done_at
+const inboxGet = `-- name: InboxGet :one
+SELECT i.id, i.provider, i.account_id, i.dedup_key, i.trust, i.provider_event_id, i.provider_task_id, i.client_request_id, i.token_hash, i.provider_occurred_at, i.received_at, i.signature_key_version, i.payload_hash, i.payload, i.payload_key_version, i.trace_id, i.shard, i.process_status, i.claim_count, i.error_count, i.next_retry_at, i.last_error_code, i.processed_at, coalesce(o.verdict, '')::text AS verdict, coalesce(o.reason, '')::text AS reason
 FROM provider_callback_inbox i LEFT JOIN inbox_outcomes o ON o.inbox_id = i.id
 WHERE i.id = $1
 `
 
 type InboxGetRow struct {
 	ProviderCallbackInbox ProviderCallbackInbox
-	Done                  bool
-	DoneAt                *time.Time
+	Verdict               string
+	Reason                string
 }
 
 func (q *Queries) InboxGet(ctx context.Context, id int64) (InboxGetRow, error) {
-	row := q.db.QueryRow(ctx, InboxGet, id)
+	row := q.db.QueryRow(ctx, inboxGet, id)
 	var i InboxGetRow
 	err := row.Scan(
 		&i.ProviderCallbackInbox.ID,
@@ -226,13 +224,13 @@ func (q *Queries) InboxGet(ctx context.Context, id int64) (InboxGetRow, error) {
 		&i.ProviderCallbackInbox.NextRetryAt,
 		&i.ProviderCallbackInbox.LastErrorCode,
 		&i.ProviderCallbackInbox.ProcessedAt,
-		&i.Done,
-		&i.DoneAt,
+		&i.Verdict,
+		&i.Reason,
 	)
 	return i, err
 }
 
-const InboxHashes = `-- name: InboxHashes :many
+const inboxHashes = `-- name: InboxHashes :many
 SELECT i.id, i.provider, i.dedup_key, i.payload_hash
 FROM (SELECT unnest($1::text[]) AS provider, unnest($2::text[]) AS dedup_key) w
 JOIN provider_callback_inbox i ON i.provider = w.provider AND i.dedup_key = w.dedup_key
@@ -246,7 +244,7 @@ type InboxHashesRow struct {
 }
 
 func (q *Queries) InboxHashes(ctx context.Context, providers []string, dedupKeys []string) ([]InboxHashesRow, error) {
-	rows, err := q.db.Query(ctx, InboxHashes, providers, dedupKeys)
+	rows, err := q.db.Query(ctx, inboxHashes, providers, dedupKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +268,7 @@ func (q *Queries) InboxHashes(ctx context.Context, providers []string, dedupKeys
 	return items, nil
 }
 
-const InboxInsertMany = `-- name: InboxInsertMany :many
+const inboxInsertMany = `-- name: InboxInsertMany :many
 WITH input AS (
     SELECT unnest($1::text[]) AS provider, unnest($2::text[]) AS account_id, unnest($3::text[]) AS dedup_key,
         unnest($4::text[]) AS trust, unnest($5::text[]) AS provider_event_id,
@@ -323,7 +321,7 @@ type InboxInsertManyRow struct {
 // A group of deliveries with their queue entries. The order by key keeps
 // concurrent groups from locking each other out.
 func (q *Queries) InboxInsertMany(ctx context.Context, arg *InboxInsertManyParams) ([]InboxInsertManyRow, error) {
-	rows, err := q.db.Query(ctx, InboxInsertMany,
+	rows, err := q.db.Query(ctx, inboxInsertMany,
 		arg.Providers,
 		arg.AccountIds,
 		arg.DedupKeys,
@@ -359,7 +357,7 @@ func (q *Queries) InboxInsertMany(ctx context.Context, arg *InboxInsertManyParam
 	return items, nil
 }
 
-const InboxOutcomeInsertMany = `-- name: InboxOutcomeInsertMany :exec
+const inboxOutcomeInsertMany = `-- name: InboxOutcomeInsertMany :exec
 INSERT INTO inbox_outcomes (inbox_id, verdict, reason, processed_at)
 SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), $4::timestamptz
 ON CONFLICT (inbox_id) DO UPDATE SET verdict = excluded.verdict, reason = excluded.reason, processed_at = excluded.processed_at
@@ -373,7 +371,7 @@ type InboxOutcomeInsertManyParams struct {
 }
 
 func (q *Queries) InboxOutcomeInsertMany(ctx context.Context, arg *InboxOutcomeInsertManyParams) error {
-	_, err := q.db.Exec(ctx, InboxOutcomeInsertMany,
+	_, err := q.db.Exec(ctx, inboxOutcomeInsertMany,
 		arg.InboxIds,
 		arg.Verdicts,
 		arg.Reasons,
@@ -382,7 +380,7 @@ func (q *Queries) InboxOutcomeInsertMany(ctx context.Context, arg *InboxOutcomeI
 	return err
 }
 
-const InboxPeek = `-- name: InboxPeek :one
+const inboxPeek = `-- name: InboxPeek :one
 WITH held AS (
     SELECT unnest(w.shards) AS shard FROM inbox_workers w WHERE w.worker_id <> $1 AND w.inbox_ids <> '{}'
 ), suspect AS (
@@ -429,7 +427,7 @@ type InboxPeekRow struct {
 // out, and a row that a worker died with comes alone. The literal LIMIT keeps the
 // plan an index scan. No row: nothing is due.
 func (q *Queries) InboxPeek(ctx context.Context, arg *InboxPeekParams) (InboxPeekRow, error) {
-	row := q.db.QueryRow(ctx, InboxPeek,
+	row := q.db.QueryRow(ctx, inboxPeek,
 		arg.WorkerID,
 		arg.Workers,
 		arg.Worker,
@@ -440,7 +438,7 @@ func (q *Queries) InboxPeek(ctx context.Context, arg *InboxPeekParams) (InboxPee
 	return i, err
 }
 
-const InboxReap = `-- name: InboxReap :many
+const inboxReap = `-- name: InboxReap :many
 WITH dead AS (
     SELECT w.worker_id, w.inbox_ids FROM inbox_workers w
     WHERE w.inbox_ids <> '{}' AND w.taken_at < clock_timestamp() - make_interval(secs => $1::float8)
@@ -464,7 +462,7 @@ type InboxReapRow struct {
 // Workers whose connection is gone with rows in hand. Their rows come alone from
 // now on.
 func (q *Queries) InboxReap(ctx context.Context, graceSeconds float64) ([]InboxReapRow, error) {
-	rows, err := q.db.Query(ctx, InboxReap, graceSeconds)
+	rows, err := q.db.Query(ctx, inboxReap, graceSeconds)
 	if err != nil {
 		return nil, err
 	}
@@ -483,7 +481,7 @@ func (q *Queries) InboxReap(ctx context.Context, graceSeconds float64) ([]InboxR
 	return items, nil
 }
 
-const InboxRequeue = `-- name: InboxRequeue :execrows
+const inboxRequeue = `-- name: InboxRequeue :execrows
 WITH back AS (
     UPDATE provider_callback_inbox SET process_status = 'pending', error_count = 0, next_retry_at = $1, processed_at = NULL
     WHERE id = $2 AND process_status IN ('dead', 'retry', 'orphan')
@@ -494,14 +492,14 @@ ON CONFLICT (inbox_id) DO UPDATE SET deaths = 0
 `
 
 func (q *Queries) InboxRequeue(ctx context.Context, now pgtype.Timestamptz, iD int64) (int64, error) {
-	result, err := q.db.Exec(ctx, InboxRequeue, now, iD)
+	result, err := q.db.Exec(ctx, inboxRequeue, now, iD)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const InboxRevive = `-- name: InboxRevive :one
+const inboxRevive = `-- name: InboxRevive :one
 WITH due AS (
     SELECT i.id, i.shard FROM provider_callback_inbox i
     WHERE i.process_status IN ('retry', 'orphan') AND i.next_retry_at <= $1
@@ -516,13 +514,13 @@ SELECT count(*) FROM queued
 `
 
 func (q *Queries) InboxRevive(ctx context.Context, now pgtype.Timestamptz, maxRows int32) (int64, error) {
-	row := q.db.QueryRow(ctx, InboxRevive, now, maxRows)
+	row := q.db.QueryRow(ctx, inboxRevive, now, maxRows)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const InboxSetMany = `-- name: InboxSetMany :exec
+const inboxSetMany = `-- name: InboxSetMany :exec
 UPDATE provider_callback_inbox b SET process_status = i.status, claim_count = b.claim_count + 1, error_count = i.error_count,
     next_retry_at = i.next_retry_at, last_error_code = NULLIF(i.last_error_code, ''), processed_at = i.processed_at
 FROM (
@@ -542,9 +540,9 @@ type InboxSetManyParams struct {
 	ProcessedAts   []pgtype.Timestamptz
 }
 
-// The rare ends of a delivery: retry, orphan, ignored, dead.
+// The rare ends of a delivery: retry, orphan, dead.
 func (q *Queries) InboxSetMany(ctx context.Context, arg *InboxSetManyParams) error {
-	_, err := q.db.Exec(ctx, InboxSetMany,
+	_, err := q.db.Exec(ctx, inboxSetMany,
 		arg.Ids,
 		arg.Statuses,
 		arg.ErrorCounts,
@@ -555,7 +553,7 @@ func (q *Queries) InboxSetMany(ctx context.Context, arg *InboxSetManyParams) err
 	return err
 }
 
-const InboxUnstick = `-- name: InboxUnstick :one
+const inboxUnstick = `-- name: InboxUnstick :one
 WITH stuck AS (
     SELECT i.id, i.shard FROM provider_callback_inbox i
     WHERE i.received_at >= $1 AND i.received_at < $2 AND i.process_status = 'pending'
@@ -578,26 +576,26 @@ type InboxUnstickParams struct {
 // A pending row without a queue entry and without an outcome cannot come to be;
 // this puts one back all the same.
 func (q *Queries) InboxUnstick(ctx context.Context, arg *InboxUnstickParams) (int64, error) {
-	row := q.db.QueryRow(ctx, InboxUnstick, arg.Since, arg.Before, arg.MaxRows)
+	row := q.db.QueryRow(ctx, inboxUnstick, arg.Since, arg.Before, arg.MaxRows)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const InboxWorkerClear = `-- name: InboxWorkerClear :exec
+const inboxWorkerClear = `-- name: InboxWorkerClear :exec
 UPDATE inbox_workers SET inbox_ids = '{}', shards = '{}' WHERE worker_id = $1
 `
 
 func (q *Queries) InboxWorkerClear(ctx context.Context, workerID pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, InboxWorkerClear, workerID)
+	_, err := q.db.Exec(ctx, inboxWorkerClear, workerID)
 	return err
 }
 
-const InboxWorkersClean = `-- name: InboxWorkersClean :exec
+const inboxWorkersClean = `-- name: InboxWorkersClean :exec
 DELETE FROM inbox_workers WHERE inbox_ids = '{}' AND taken_at < $1
 `
 
 func (q *Queries) InboxWorkersClean(ctx context.Context, before pgtype.Timestamptz) error {
-	_, err := q.db.Exec(ctx, InboxWorkersClean, before)
+	_, err := q.db.Exec(ctx, inboxWorkersClean, before)
 	return err
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const AccountGet = `-- name: AccountGet :one
+const accountGet = `-- name: AccountGet :one
 SELECT tenant_id, granted, available, reserved, spent, updated_at FROM ledger_accounts WHERE tenant_id = $1
 `
 
 func (q *Queries) AccountGet(ctx context.Context, tenantID pgtype.UUID) (LedgerAccount, error) {
-	row := q.db.QueryRow(ctx, AccountGet, tenantID)
+	row := q.db.QueryRow(ctx, accountGet, tenantID)
 	var i LedgerAccount
 	err := row.Scan(
 		&i.TenantID,
@@ -29,21 +29,21 @@ func (q *Queries) AccountGet(ctx context.Context, tenantID pgtype.UUID) (LedgerA
 	return i, err
 }
 
-const AccountInsert = `-- name: AccountInsert :exec
-INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES ($1, -@credits::bigint, $2::bigint)
+const accountInsert = `-- name: AccountInsert :exec
+INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES ($1, 0 - $2::bigint, $2::bigint)
 `
 
 func (q *Queries) AccountInsert(ctx context.Context, tenantID pgtype.UUID, credits int64) error {
-	_, err := q.db.Exec(ctx, AccountInsert, tenantID, credits)
+	_, err := q.db.Exec(ctx, accountInsert, tenantID, credits)
 	return err
 }
 
-const AccountLock = `-- name: AccountLock :many
+const accountLock = `-- name: AccountLock :many
 SELECT tenant_id, granted, available, reserved, spent, updated_at FROM ledger_accounts WHERE tenant_id = ANY($1::uuid[]) ORDER BY tenant_id FOR NO KEY UPDATE
 `
 
 func (q *Queries) AccountLock(ctx context.Context, tenantIds []pgtype.UUID) ([]LedgerAccount, error) {
-	rows, err := q.db.Query(ctx, AccountLock, tenantIds)
+	rows, err := q.db.Query(ctx, accountLock, tenantIds)
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +69,16 @@ func (q *Queries) AccountLock(ctx context.Context, tenantIds []pgtype.UUID) ([]L
 	return items, nil
 }
 
-const AccountLockQuiet = `-- name: AccountLockQuiet :exec
+const accountLockQuiet = `-- name: AccountLockQuiet :exec
 SELECT tenant_id FROM ledger_accounts WHERE tenant_id = ANY($1::uuid[]) ORDER BY tenant_id FOR NO KEY UPDATE
 `
 
 func (q *Queries) AccountLockQuiet(ctx context.Context, tenantIds []pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, AccountLockQuiet, tenantIds)
+	_, err := q.db.Exec(ctx, accountLockQuiet, tenantIds)
 	return err
 }
 
-const LedgerAppend = `-- name: LedgerAppend :exec
+const ledgerAppend = `-- name: LedgerAppend :exec
 WITH input AS (
     SELECT unnest($2::int[]) AS ord, unnest($3::uuid[]) AS tenant_id, unnest($4::uuid[]) AS task_id,
         unnest($5::uuid[]) AS attempt_id, unnest($6::text[]) AS ledger_type,
@@ -87,9 +87,9 @@ WITH input AS (
     INSERT INTO credit_ledger (tenant_id, task_id, attempt_id, ledger_type, action_id, credits,
         available_delta, reserved_delta, spent_delta, created_at)
     SELECT i.tenant_id, i.task_id, i.attempt_id, i.ledger_type, i.action_id, i.credits,
-        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.reserved ELSE -i.credits END,
+        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits END,
         CASE i.ledger_type WHEN 'reserve' THEN i.credits WHEN 'adjust' THEN 0 ELSE -i.reserved END,
-        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits ELSE 0 END,
+        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
         $1::timestamptz
     FROM input i ORDER BY i.ord
     ON CONFLICT DO NOTHING
@@ -121,7 +121,7 @@ type LedgerAppendParams struct {
 // new: a repetition finds its row and moves nothing. reserved is what the attempt
 // holds, which settle and refund give back.
 func (q *Queries) LedgerAppend(ctx context.Context, arg *LedgerAppendParams) error {
-	_, err := q.db.Exec(ctx, LedgerAppend,
+	_, err := q.db.Exec(ctx, ledgerAppend,
 		arg.Now,
 		arg.Ords,
 		arg.TenantIds,
@@ -135,9 +135,9 @@ func (q *Queries) LedgerAppend(ctx context.Context, arg *LedgerAppendParams) err
 	return err
 }
 
-const LedgerGrant = `-- name: LedgerGrant :exec
+const ledgerGrant = `-- name: LedgerGrant :exec
 INSERT INTO credit_ledger (tenant_id, ledger_type, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
-VALUES ($1, 'grant', $2::bigint, -@credits::bigint, $2::bigint, 0, 0, $3)
+VALUES ($1, 'grant', $2::bigint, 0 - $2::bigint, $2::bigint, 0, 0, $3)
 `
 
 type LedgerGrantParams struct {
@@ -147,16 +147,16 @@ type LedgerGrantParams struct {
 }
 
 func (q *Queries) LedgerGrant(ctx context.Context, arg *LedgerGrantParams) error {
-	_, err := q.db.Exec(ctx, LedgerGrant, arg.TenantID, arg.Credits, arg.CreatedAt)
+	_, err := q.db.Exec(ctx, ledgerGrant, arg.TenantID, arg.Credits, arg.CreatedAt)
 	return err
 }
 
-const LedgerOfTask = `-- name: LedgerOfTask :many
+const ledgerOfTask = `-- name: LedgerOfTask :many
 SELECT id, tenant_id, task_id, attempt_id, ledger_type, action_id, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at FROM credit_ledger WHERE task_id = $1 ORDER BY id
 `
 
 func (q *Queries) LedgerOfTask(ctx context.Context, taskID pgtype.UUID) ([]CreditLedger, error) {
-	rows, err := q.db.Query(ctx, LedgerOfTask, taskID)
+	rows, err := q.db.Query(ctx, ledgerOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}

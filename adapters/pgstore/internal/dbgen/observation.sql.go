@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const ObservationCount = `-- name: ObservationCount :exec
+const observationCount = `-- name: ObservationCount :exec
 INSERT INTO observation_counters AS c (task_id, verdict, reason, count, last_at)
 SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::text[]), unnest($4::bigint[]), $5::timestamptz
 ON CONFLICT (task_id, verdict, reason) DO UPDATE SET count = c.count + excluded.count, last_at = excluded.last_at
@@ -28,7 +28,7 @@ type ObservationCountParams struct {
 // The input is aggregated and ordered by the caller, so that two batches meet
 // their common counters in the same order.
 func (q *Queries) ObservationCount(ctx context.Context, arg *ObservationCountParams) error {
-	_, err := q.db.Exec(ctx, ObservationCount,
+	_, err := q.db.Exec(ctx, observationCount,
 		arg.TaskIds,
 		arg.Verdicts,
 		arg.Reasons,
@@ -38,7 +38,7 @@ func (q *Queries) ObservationCount(ctx context.Context, arg *ObservationCountPar
 	return err
 }
 
-const ObservationCounters = `-- name: ObservationCounters :many
+const observationCounters = `-- name: ObservationCounters :many
 SELECT verdict, reason, count FROM observation_counters WHERE task_id = $1
 `
 
@@ -49,7 +49,7 @@ type ObservationCountersRow struct {
 }
 
 func (q *Queries) ObservationCounters(ctx context.Context, taskID pgtype.UUID) ([]ObservationCountersRow, error) {
-	rows, err := q.db.Query(ctx, ObservationCounters, taskID)
+	rows, err := q.db.Query(ctx, observationCounters, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (q *Queries) ObservationCounters(ctx context.Context, taskID pgtype.UUID) (
 	return items, nil
 }
 
-const ObservationInsertMany = `-- name: ObservationInsertMany :exec
+const observationInsertMany = `-- name: ObservationInsertMany :exec
 INSERT INTO observations (
     task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id,
     client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class,
@@ -79,25 +79,26 @@ SELECT i.task_id, i.attempt_id, NULLIF(i.inbox_id, 0), i.kind, i.source, NULLIF(
     NULLIF(i.provider_sequence, '-9223372036854775808'::bigint), i.provider_occurred_at, i.received_at, NULLIF(i.status, ''),
     NULLIF(i.stage, ''), NULLIF(i.progress, '-1'::smallint), NULLIF(i.error_class, ''), NULLIF(i.error_code, ''),
     NULLIF(i.outputs, '')::json, NULLIF(i.payload_hash, ''), i.trace_id, i.verdict, NULLIF(i.reason, ''),
-    i.version_before, i.version_after, clock_timestamp()
+    i.version_before, i.version_after, aivedio_clock($1::timestamptz)
 FROM (
-    SELECT unnest($1::int[]) AS ord, unnest($2::uuid[]) AS task_id, unnest($3::uuid[]) AS attempt_id,
-        unnest($4::bigint[]) AS inbox_id, unnest($5::text[]) AS kind, unnest($6::text[]) AS source,
-        unnest($7::text[]) AS trust, unnest($8::text[]) AS provider,
-        unnest($9::text[]) AS provider_event_id, unnest($10::text[]) AS dedup_key,
-        unnest($11::text[]) AS provider_task_id, unnest($12::text[]) AS client_request_id,
-        unnest($13::bigint[]) AS provider_sequence,
-        unnest($14::timestamptz[]) AS provider_occurred_at, unnest($15::timestamptz[]) AS received_at,
-        unnest($16::text[]) AS status, unnest($17::text[]) AS stage, unnest($18::smallint[]) AS progress,
-        unnest($19::text[]) AS error_class, unnest($20::text[]) AS error_code,
-        unnest($21::text[]) AS outputs, unnest($22::text[]) AS payload_hash,
-        unnest($23::uuid[]) AS trace_id, unnest($24::text[]) AS verdict, unnest($25::text[]) AS reason,
-        unnest($26::bigint[]) AS version_before, unnest($27::bigint[]) AS version_after
+    SELECT unnest($2::int[]) AS ord, unnest($3::uuid[]) AS task_id, unnest($4::uuid[]) AS attempt_id,
+        unnest($5::bigint[]) AS inbox_id, unnest($6::text[]) AS kind, unnest($7::text[]) AS source,
+        unnest($8::text[]) AS trust, unnest($9::text[]) AS provider,
+        unnest($10::text[]) AS provider_event_id, unnest($11::text[]) AS dedup_key,
+        unnest($12::text[]) AS provider_task_id, unnest($13::text[]) AS client_request_id,
+        unnest($14::bigint[]) AS provider_sequence,
+        unnest($15::timestamptz[]) AS provider_occurred_at, unnest($16::timestamptz[]) AS received_at,
+        unnest($17::text[]) AS status, unnest($18::text[]) AS stage, unnest($19::smallint[]) AS progress,
+        unnest($20::text[]) AS error_class, unnest($21::text[]) AS error_code,
+        unnest($22::text[]) AS outputs, unnest($23::text[]) AS payload_hash,
+        unnest($24::uuid[]) AS trace_id, unnest($25::text[]) AS verdict, unnest($26::text[]) AS reason,
+        unnest($27::bigint[]) AS version_before, unnest($28::bigint[]) AS version_after
 ) i
 ORDER BY i.ord
 `
 
 type ObservationInsertManyParams struct {
+	Now                 pgtype.Timestamptz
 	Ords                []int32
 	TaskIds             []pgtype.UUID
 	AttemptIds          []pgtype.UUID
@@ -128,7 +129,8 @@ type ObservationInsertManyParams struct {
 }
 
 func (q *Queries) ObservationInsertMany(ctx context.Context, arg *ObservationInsertManyParams) error {
-	_, err := q.db.Exec(ctx, ObservationInsertMany,
+	_, err := q.db.Exec(ctx, observationInsertMany,
+		arg.Now,
 		arg.Ords,
 		arg.TaskIds,
 		arg.AttemptIds,
@@ -160,12 +162,12 @@ func (q *Queries) ObservationInsertMany(ctx context.Context, arg *ObservationIns
 	return err
 }
 
-const ObservationsOfTask = `-- name: ObservationsOfTask :many
+const observationsOfTask = `-- name: ObservationsOfTask :many
 SELECT id, task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id, client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class, error_code, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at FROM observations WHERE task_id = $1 ORDER BY created_at, id
 `
 
 func (q *Queries) ObservationsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Observation, error) {
-	rows, err := q.db.Query(ctx, ObservationsOfTask, taskID)
+	rows, err := q.db.Query(ctx, observationsOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}

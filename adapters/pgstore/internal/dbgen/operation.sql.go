@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const OperationClaim = `-- name: OperationClaim :many
+const operationClaim = `-- name: OperationClaim :many
 WITH due AS (
     SELECT o.id, o.next_at AS due_at FROM operations o
     WHERE o.operation_type = $1 AND o.status = 'pending' AND o.next_at <= $2
@@ -46,7 +46,7 @@ type OperationClaimRow struct {
 }
 
 func (q *Queries) OperationClaim(ctx context.Context, arg *OperationClaimParams) ([]OperationClaimRow, error) {
-	rows, err := q.db.Query(ctx, OperationClaim,
+	rows, err := q.db.Query(ctx, operationClaim,
 		arg.OperationType,
 		arg.Now,
 		arg.MaxRows,
@@ -137,7 +137,7 @@ func (q *Queries) OperationClaim(ctx context.Context, arg *OperationClaimParams)
 	return items, nil
 }
 
-const OperationFinishMany = `-- name: OperationFinishMany :exec
+const operationFinishMany = `-- name: OperationFinishMany :exec
 UPDATE operations o SET status = i.status, error_code = NULLIF(i.error_code, ''), lease = NULL, lease_until = NULL, finished_at = $1::timestamptz
 FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::text[]) AS status, unnest($4::text[]) AS error_code) i
 WHERE o.id = i.id
@@ -151,7 +151,7 @@ type OperationFinishManyParams struct {
 }
 
 func (q *Queries) OperationFinishMany(ctx context.Context, arg *OperationFinishManyParams) error {
-	_, err := q.db.Exec(ctx, OperationFinishMany,
+	_, err := q.db.Exec(ctx, operationFinishMany,
 		arg.Now,
 		arg.Ids,
 		arg.Statuses,
@@ -160,7 +160,7 @@ func (q *Queries) OperationFinishMany(ctx context.Context, arg *OperationFinishM
 	return err
 }
 
-const OperationInsertMany = `-- name: OperationInsertMany :exec
+const operationInsertMany = `-- name: OperationInsertMany :exec
 INSERT INTO operations (id, task_id, attempt_id, operation_type, next_at, created_at)
 SELECT unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::text[]), $5::timestamptz, $5::timestamptz
 ON CONFLICT DO NOTHING
@@ -175,7 +175,7 @@ type OperationInsertManyParams struct {
 }
 
 func (q *Queries) OperationInsertMany(ctx context.Context, arg *OperationInsertManyParams) error {
-	_, err := q.db.Exec(ctx, OperationInsertMany,
+	_, err := q.db.Exec(ctx, operationInsertMany,
 		arg.Ids,
 		arg.TaskIds,
 		arg.AttemptIds,
@@ -185,7 +185,7 @@ func (q *Queries) OperationInsertMany(ctx context.Context, arg *OperationInsertM
 	return err
 }
 
-const OperationLock = `-- name: OperationLock :many
+const operationLock = `-- name: OperationLock :many
 SELECT id, lease, lease_until, status FROM operations WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
 `
 
@@ -197,7 +197,7 @@ type OperationLockRow struct {
 }
 
 func (q *Queries) OperationLock(ctx context.Context, ids []pgtype.UUID) ([]OperationLockRow, error) {
-	rows, err := q.db.Query(ctx, OperationLock, ids)
+	rows, err := q.db.Query(ctx, operationLock, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (q *Queries) OperationLock(ctx context.Context, ids []pgtype.UUID) ([]Opera
 	return items, nil
 }
 
-const OperationRelease = `-- name: OperationRelease :execrows
+const operationRelease = `-- name: OperationRelease :execrows
 UPDATE operations SET lease = NULL, lease_until = NULL, next_at = $1, error_code = $2
 WHERE id = $3 AND lease = $4 AND status = 'pending'
 `
@@ -234,7 +234,7 @@ type OperationReleaseParams struct {
 }
 
 func (q *Queries) OperationRelease(ctx context.Context, arg *OperationReleaseParams) (int64, error) {
-	result, err := q.db.Exec(ctx, OperationRelease,
+	result, err := q.db.Exec(ctx, operationRelease,
 		arg.NextAt,
 		arg.ErrorCode,
 		arg.ID,
@@ -246,12 +246,37 @@ func (q *Queries) OperationRelease(ctx context.Context, arg *OperationReleasePar
 	return result.RowsAffected(), nil
 }
 
-const OperationsOfTask = `-- name: OperationsOfTask :many
+const operationRestartMany = `-- name: OperationRestartMany :exec
+UPDATE operations o SET status = 'pending', tries = 0, next_at = $1::timestamptz, lease = NULL, lease_until = NULL,
+    error_code = NULL, finished_at = NULL
+FROM (SELECT unnest($2::uuid[]) AS task_id, unnest($3::uuid[]) AS attempt_id, unnest($4::text[]) AS operation_type) i
+WHERE o.task_id = i.task_id AND o.attempt_id = i.attempt_id AND o.operation_type = i.operation_type AND o.status <> 'pending'
+`
+
+type OperationRestartManyParams struct {
+	Now        pgtype.Timestamptz
+	TaskIds    []pgtype.UUID
+	AttemptIds []pgtype.UUID
+	Types      []string
+}
+
+// Makes finished operations due again.
+func (q *Queries) OperationRestartMany(ctx context.Context, arg *OperationRestartManyParams) error {
+	_, err := q.db.Exec(ctx, operationRestartMany,
+		arg.Now,
+		arg.TaskIds,
+		arg.AttemptIds,
+		arg.Types,
+	)
+	return err
+}
+
+const operationsOfTask = `-- name: OperationsOfTask :many
 SELECT id, task_id, attempt_id, operation_type, status, tries, next_at, lease, lease_until, error_code, created_at, finished_at FROM operations WHERE task_id = $1 ORDER BY created_at
 `
 
 func (q *Queries) OperationsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Operation, error) {
-	rows, err := q.db.Query(ctx, OperationsOfTask, taskID)
+	rows, err := q.db.Query(ctx, operationsOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const BusRetryAdd = `-- name: BusRetryAdd :exec
+const busRetryAdd = `-- name: BusRetryAdd :exec
 INSERT INTO bus_retry (group_name, outbox_id, project_id, event_id, next_at)
 SELECT $1::text, o.id, o.project_id, o.event_id, $2::timestamptz
 FROM outbox_events o WHERE o.id = ANY($3::bigint[]) ORDER BY o.id
@@ -26,11 +26,11 @@ type BusRetryAddParams struct {
 }
 
 func (q *Queries) BusRetryAdd(ctx context.Context, arg *BusRetryAddParams) error {
-	_, err := q.db.Exec(ctx, BusRetryAdd, arg.GroupName, arg.NextAt, arg.OutboxIds)
+	_, err := q.db.Exec(ctx, busRetryAdd, arg.GroupName, arg.NextAt, arg.OutboxIds)
 	return err
 }
 
-const BusRetryDue = `-- name: BusRetryDue :many
+const busRetryDue = `-- name: BusRetryDue :many
 SELECT o.id, o.shard, o.payload, r.attempts
 FROM bus_retry r JOIN outbox_events o ON o.id = r.outbox_id
 WHERE r.group_name = $1 AND r.next_at <= $2
@@ -55,7 +55,7 @@ type BusRetryDueRow struct {
 
 // Owed events in order. One that waits holds back the later ones of its project.
 func (q *Queries) BusRetryDue(ctx context.Context, arg *BusRetryDueParams) ([]BusRetryDueRow, error) {
-	rows, err := q.db.Query(ctx, BusRetryDue, arg.GroupName, arg.Now, arg.MaxRows)
+	rows, err := q.db.Query(ctx, busRetryDue, arg.GroupName, arg.Now, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (q *Queries) BusRetryDue(ctx context.Context, arg *BusRetryDueParams) ([]Bu
 	return items, nil
 }
 
-const BusRetrySettle = `-- name: BusRetrySettle :exec
+const busRetrySettle = `-- name: BusRetrySettle :exec
 WITH gone AS (
     DELETE FROM bus_retry r WHERE r.group_name = $2 AND r.outbox_id = ANY($4::bigint[]) RETURNING 1
 )
@@ -95,7 +95,7 @@ type BusRetrySettleParams struct {
 }
 
 func (q *Queries) BusRetrySettle(ctx context.Context, arg *BusRetrySettleParams) error {
-	_, err := q.db.Exec(ctx, BusRetrySettle,
+	_, err := q.db.Exec(ctx, busRetrySettle,
 		arg.NextAt,
 		arg.GroupName,
 		arg.Failed,
@@ -104,7 +104,7 @@ func (q *Queries) BusRetrySettle(ctx context.Context, arg *BusRetrySettleParams)
 	return err
 }
 
-const OutboxClean = `-- name: OutboxClean :execrows
+const outboxClean = `-- name: OutboxClean :execrows
 DELETE FROM outbox_events WHERE id = ANY(ARRAY(
     SELECT o.id FROM outbox_events o
     WHERE o.publish_status = 'published' AND o.published_at < $1
@@ -114,23 +114,23 @@ DELETE FROM outbox_events WHERE id = ANY(ARRAY(
 `
 
 func (q *Queries) OutboxClean(ctx context.Context, before *time.Time, maxRows int32) (int64, error) {
-	result, err := q.db.Exec(ctx, OutboxClean, before, maxRows)
+	result, err := q.db.Exec(ctx, outboxClean, before, maxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const OutboxCountTry = `-- name: OutboxCountTry :exec
+const outboxCountTry = `-- name: OutboxCountTry :exec
 UPDATE outbox_events SET retry_count = retry_count + 1 WHERE id = ANY($1::bigint[]) AND publish_status = 'pending'
 `
 
 func (q *Queries) OutboxCountTry(ctx context.Context, ids []int64) error {
-	_, err := q.db.Exec(ctx, OutboxCountTry, ids)
+	_, err := q.db.Exec(ctx, outboxCountTry, ids)
 	return err
 }
 
-const OutboxHoldRaise = `-- name: OutboxHoldRaise :exec
+const outboxHoldRaise = `-- name: OutboxHoldRaise :exec
 INSERT INTO outbox_holds AS h (project_id, retry_count, next_retry_at, parked_at, last_error_code, updated_at)
 VALUES ($1, 1, $2, CASE WHEN $3::int <= 1 THEN $4::timestamptz END, $5, $4::timestamptz)
 ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + 1, next_retry_at = excluded.next_retry_at,
@@ -147,7 +147,7 @@ type OutboxHoldRaiseParams struct {
 }
 
 func (q *Queries) OutboxHoldRaise(ctx context.Context, arg *OutboxHoldRaiseParams) error {
-	_, err := q.db.Exec(ctx, OutboxHoldRaise,
+	_, err := q.db.Exec(ctx, outboxHoldRaise,
 		arg.ProjectID,
 		arg.NextRetryAt,
 		arg.MaxTries,
@@ -157,7 +157,7 @@ func (q *Queries) OutboxHoldRaise(ctx context.Context, arg *OutboxHoldRaiseParam
 	return err
 }
 
-const OutboxMarkPublished = `-- name: OutboxMarkPublished :exec
+const outboxMarkPublished = `-- name: OutboxMarkPublished :exec
 WITH fenced AS (
     SELECT s.shard FROM (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS token) w
     JOIN relay_shards s ON s.shard = w.shard AND s.token = w.token
@@ -178,7 +178,7 @@ type OutboxMarkPublishedParams struct {
 
 // Only rows of shards whose fencing token still stands.
 func (q *Queries) OutboxMarkPublished(ctx context.Context, arg *OutboxMarkPublishedParams) error {
-	_, err := q.db.Exec(ctx, OutboxMarkPublished,
+	_, err := q.db.Exec(ctx, outboxMarkPublished,
 		arg.Shards,
 		arg.Tokens,
 		arg.Now,
@@ -187,12 +187,11 @@ func (q *Queries) OutboxMarkPublished(ctx context.Context, arg *OutboxMarkPublis
 	return err
 }
 
-const OutboxPending = `-- name: OutboxPending :many
+const outboxPending = `-- name: OutboxPending :many
 SELECT o.id, o.shard, o.payload, o.retry_count
-FROM (SELECT unnest($1::smallint[]) AS shard) w
-CROSS JOIN LATERAL (
+FROM (
     SELECT e.id, e.shard, e.project_id, e.event_id, e.payload, e.retry_count FROM outbox_events e
-    WHERE e.shard = w.shard AND e.publish_status = 'pending'
+    WHERE e.publish_status = 'pending' AND e.shard = ANY($1::smallint[])
       AND NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = e.project_id AND (h.parked_at IS NOT NULL OR h.next_retry_at > $2))
     ORDER BY e.id LIMIT $3
 ) o
@@ -200,9 +199,9 @@ ORDER BY o.project_id, o.event_id
 `
 
 type OutboxPendingParams struct {
-	Shards   []int16
-	Now      pgtype.Timestamptz
-	PerShard int32
+	Shards  []int16
+	Now     pgtype.Timestamptz
+	MaxRows int32
 }
 
 type OutboxPendingRow struct {
@@ -212,10 +211,10 @@ type OutboxPendingRow struct {
 	RetryCount int32
 }
 
-// The oldest rows of each shard, in (project, event) order, without projects that
+// The oldest rows of the shards, in (project, event) order, without projects that
 // wait for a retry or are parked.
 func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) ([]OutboxPendingRow, error) {
-	rows, err := q.db.Query(ctx, OutboxPending, arg.Shards, arg.Now, arg.PerShard)
+	rows, err := q.db.Query(ctx, outboxPending, arg.Shards, arg.Now, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -239,61 +238,61 @@ func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) (
 	return items, nil
 }
 
-const RelayLock = `-- name: RelayLock :exec
+const relayLock = `-- name: RelayLock :exec
 SELECT pg_advisory_xact_lock(hashtext('aivedio_relay_shards'))
 `
 
 // One owner arranges its shards at a time; held to the end of the transaction.
 func (q *Queries) RelayLock(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, RelayLock)
+	_, err := q.db.Exec(ctx, relayLock)
 	return err
 }
 
-const RelayOwnerBeat = `-- name: RelayOwnerBeat :exec
+const relayOwnerBeat = `-- name: RelayOwnerBeat :exec
 INSERT INTO relay_owners (owner, live_until) VALUES ($1, $2)
 ON CONFLICT (owner) DO UPDATE SET live_until = excluded.live_until
 `
 
 func (q *Queries) RelayOwnerBeat(ctx context.Context, owner pgtype.UUID, liveUntil pgtype.Timestamptz) error {
-	_, err := q.db.Exec(ctx, RelayOwnerBeat, owner, liveUntil)
+	_, err := q.db.Exec(ctx, relayOwnerBeat, owner, liveUntil)
 	return err
 }
 
-const RelayOwnerDrop = `-- name: RelayOwnerDrop :exec
+const relayOwnerDrop = `-- name: RelayOwnerDrop :exec
 DELETE FROM relay_owners WHERE owner = $1
 `
 
 func (q *Queries) RelayOwnerDrop(ctx context.Context, owner pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, RelayOwnerDrop, owner)
+	_, err := q.db.Exec(ctx, relayOwnerDrop, owner)
 	return err
 }
 
-const RelayOwnersClean = `-- name: RelayOwnersClean :exec
+const relayOwnersClean = `-- name: RelayOwnersClean :exec
 DELETE FROM relay_owners WHERE live_until < $1
 `
 
 func (q *Queries) RelayOwnersClean(ctx context.Context, before pgtype.Timestamptz) error {
-	_, err := q.db.Exec(ctx, RelayOwnersClean, before)
+	_, err := q.db.Exec(ctx, relayOwnersClean, before)
 	return err
 }
 
-const RelayOwnersLive = `-- name: RelayOwnersLive :one
+const relayOwnersLive = `-- name: RelayOwnersLive :one
 SELECT count(*) FROM relay_owners WHERE live_until > $1
 `
 
 func (q *Queries) RelayOwnersLive(ctx context.Context, now pgtype.Timestamptz) (int64, error) {
-	row := q.db.QueryRow(ctx, RelayOwnersLive, now)
+	row := q.db.QueryRow(ctx, relayOwnersLive, now)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const RelayShards = `-- name: RelayShards :many
+const relayShards = `-- name: RelayShards :many
 SELECT shard, owner, token, lease_until FROM relay_shards ORDER BY shard FOR NO KEY UPDATE
 `
 
 func (q *Queries) RelayShards(ctx context.Context) ([]RelayShard, error) {
-	rows, err := q.db.Query(ctx, RelayShards)
+	rows, err := q.db.Query(ctx, relayShards)
 	if err != nil {
 		return nil, err
 	}
@@ -317,17 +316,17 @@ func (q *Queries) RelayShards(ctx context.Context) ([]RelayShard, error) {
 	return items, nil
 }
 
-const RelayShardsFree = `-- name: RelayShardsFree :exec
+const relayShardsFree = `-- name: RelayShardsFree :exec
 UPDATE relay_shards SET owner = NULL, lease_until = 'epoch' WHERE shard = ANY($1::smallint[]) AND owner = $2::uuid
 `
 
 // The token rises at the next taking.
 func (q *Queries) RelayShardsFree(ctx context.Context, shards []int16, owner pgtype.UUID) error {
-	_, err := q.db.Exec(ctx, RelayShardsFree, shards, owner)
+	_, err := q.db.Exec(ctx, relayShardsFree, shards, owner)
 	return err
 }
 
-const RelayShardsTake = `-- name: RelayShardsTake :exec
+const relayShardsTake = `-- name: RelayShardsTake :exec
 UPDATE relay_shards SET token = token + CASE WHEN owner IS NOT DISTINCT FROM $1::uuid THEN 0 ELSE 1 END,
     owner = $1::uuid, lease_until = $2
 WHERE shard = ANY($3::smallint[])
@@ -340,6 +339,6 @@ type RelayShardsTakeParams struct {
 }
 
 func (q *Queries) RelayShardsTake(ctx context.Context, arg *RelayShardsTakeParams) error {
-	_, err := q.db.Exec(ctx, RelayShardsTake, arg.Owner, arg.LeaseUntil, arg.Shards)
+	_, err := q.db.Exec(ctx, relayShardsTake, arg.Owner, arg.LeaseUntil, arg.Shards)
 	return err
 }

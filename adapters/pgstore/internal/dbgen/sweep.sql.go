@@ -12,19 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const RevocationClean = `-- name: RevocationClean :execrows
+const revocationClean = `-- name: RevocationClean :execrows
 DELETE FROM revocations WHERE id = ANY(ARRAY(SELECT r.id FROM revocations r WHERE r.expires_at <= $1 ORDER BY r.id LIMIT $2 FOR UPDATE SKIP LOCKED))
 `
 
 func (q *Queries) RevocationClean(ctx context.Context, now *time.Time, maxRows int32) (int64, error) {
-	result, err := q.db.Exec(ctx, RevocationClean, now, maxRows)
+	result, err := q.db.Exec(ctx, revocationClean, now, maxRows)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const ServerSettings = `-- name: ServerSettings :one
+const serverSettings = `-- name: ServerSettings :one
 SELECT current_setting('synchronous_commit')::text AS synchronous_commit, current_setting('fsync')::text AS fsync, current_setting('server_version_num')::int AS version
 `
 
@@ -35,18 +35,18 @@ type ServerSettingsRow struct {
 }
 
 func (q *Queries) ServerSettings(ctx context.Context) (ServerSettingsRow, error) {
-	row := q.db.QueryRow(ctx, ServerSettings)
+	row := q.db.QueryRow(ctx, serverSettings)
 	var i ServerSettingsRow
 	err := row.Scan(&i.SynchronousCommit, &i.Fsync, &i.Version)
 	return i, err
 }
 
-const StreamTicketClean = `-- name: StreamTicketClean :execrows
+const streamTicketClean = `-- name: StreamTicketClean :execrows
 DELETE FROM stream_tickets WHERE ctid = ANY(ARRAY(SELECT t.ctid FROM stream_tickets t WHERE t.expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
 `
 
 func (q *Queries) StreamTicketClean(ctx context.Context, now pgtype.Timestamptz, maxRows int32) (int64, error) {
-	result, err := q.db.Exec(ctx, StreamTicketClean, now, maxRows)
+	result, err := q.db.Exec(ctx, streamTicketClean, now, maxRows)
 	if err != nil {
 		return 0, err
 	}

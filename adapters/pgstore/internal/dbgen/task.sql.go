@@ -12,23 +12,23 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const TaskCreatedAt = `-- name: TaskCreatedAt :one
+const taskCreatedAt = `-- name: TaskCreatedAt :one
 SELECT created_at FROM generation_tasks WHERE id = $1 AND project_id = $2
 `
 
 func (q *Queries) TaskCreatedAt(ctx context.Context, iD pgtype.UUID, projectID pgtype.UUID) (pgtype.Timestamptz, error) {
-	row := q.db.QueryRow(ctx, TaskCreatedAt, iD, projectID)
+	row := q.db.QueryRow(ctx, taskCreatedAt, iD, projectID)
 	var created_at pgtype.Timestamptz
 	err := row.Scan(&created_at)
 	return created_at, err
 }
 
-const TaskGet = `-- name: TaskGet :one
+const taskGet = `-- name: TaskGet :one
 SELECT id, tenant_id, project_id, user_id, status, phase, cancel, unknown_since, stage, progress, version, last_event_id, current_attempt_id, attempt_count, on_late_success, asset_id, error_code, error_retryable, error_trace_id, trace_id, created_at, updated_at, terminal_at FROM generation_tasks WHERE id = $1
 `
 
 func (q *Queries) TaskGet(ctx context.Context, id pgtype.UUID) (GenerationTask, error) {
-	row := q.db.QueryRow(ctx, TaskGet, id)
+	row := q.db.QueryRow(ctx, taskGet, id)
 	var i GenerationTask
 	err := row.Scan(
 		&i.ID,
@@ -58,7 +58,7 @@ func (q *Queries) TaskGet(ctx context.Context, id pgtype.UUID) (GenerationTask, 
 	return i, err
 }
 
-const TaskInputInsert = `-- name: TaskInputInsert :exec
+const taskInputInsert = `-- name: TaskInputInsert :exec
 INSERT INTO task_inputs (task_id, prompt, image_url, duration_seconds, aspect_ratio, resolution, seed, extra, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
@@ -76,7 +76,7 @@ type TaskInputInsertParams struct {
 }
 
 func (q *Queries) TaskInputInsert(ctx context.Context, arg *TaskInputInsertParams) error {
-	_, err := q.db.Exec(ctx, TaskInputInsert,
+	_, err := q.db.Exec(ctx, taskInputInsert,
 		arg.TaskID,
 		arg.Prompt,
 		arg.ImageUrl,
@@ -90,7 +90,7 @@ func (q *Queries) TaskInputInsert(ctx context.Context, arg *TaskInputInsertParam
 	return err
 }
 
-const TaskInsert = `-- name: TaskInsert :exec
+const taskInsert = `-- name: TaskInsert :exec
 INSERT INTO generation_tasks (
     id, tenant_id, project_id, user_id, status, phase, cancel, stage, version, last_event_id,
     current_attempt_id, attempt_count, on_late_success, trace_id, created_at, updated_at
@@ -116,7 +116,7 @@ type TaskInsertParams struct {
 
 // The row starts at version 0; EventAppend brings it to 1 with its first event.
 func (q *Queries) TaskInsert(ctx context.Context, arg *TaskInsertParams) error {
-	_, err := q.db.Exec(ctx, TaskInsert,
+	_, err := q.db.Exec(ctx, taskInsert,
 		arg.ID,
 		arg.TenantID,
 		arg.ProjectID,
@@ -132,7 +132,7 @@ func (q *Queries) TaskInsert(ctx context.Context, arg *TaskInsertParams) error {
 	return err
 }
 
-const TaskList = `-- name: TaskList :many
+const taskList = `-- name: TaskList :many
 SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, s.project_id, s.last_event_id, s.last_at, s.last_task_id, s.last_task_version, i.metadata
 FROM project_streams s
 JOIN generation_tasks t ON t.project_id = s.project_id
@@ -161,7 +161,7 @@ type TaskListRow struct {
 }
 
 func (q *Queries) TaskList(ctx context.Context, arg *TaskListParams) ([]TaskListRow, error) {
-	rows, err := q.db.Query(ctx, TaskList,
+	rows, err := q.db.Query(ctx, taskList,
 		arg.ProjectID,
 		arg.Status,
 		arg.AfterID,
@@ -256,7 +256,7 @@ func (q *Queries) TaskList(ctx context.Context, arg *TaskListParams) ([]TaskList
 	return items, nil
 }
 
-const TaskListOpen = `-- name: TaskListOpen :many
+const taskListOpen = `-- name: TaskListOpen :many
 SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, s.project_id, s.last_event_id, s.last_at, s.last_task_id, s.last_task_version, i.metadata
 FROM project_streams s
 JOIN generation_tasks t ON t.project_id = s.project_id
@@ -285,7 +285,7 @@ type TaskListOpenRow struct {
 
 // TaskList for a status that is not terminal: the partial index of open tasks.
 func (q *Queries) TaskListOpen(ctx context.Context, arg *TaskListOpenParams) ([]TaskListOpenRow, error) {
-	rows, err := q.db.Query(ctx, TaskListOpen,
+	rows, err := q.db.Query(ctx, taskListOpen,
 		arg.ProjectID,
 		arg.Status,
 		arg.AfterID,
@@ -380,12 +380,12 @@ func (q *Queries) TaskListOpen(ctx context.Context, arg *TaskListOpenParams) ([]
 	return items, nil
 }
 
-const TaskLock = `-- name: TaskLock :many
+const taskLock = `-- name: TaskLock :many
 SELECT id, tenant_id, project_id, user_id, status, phase, cancel, unknown_since, stage, progress, version, last_event_id, current_attempt_id, attempt_count, on_late_success, asset_id, error_code, error_retryable, error_trace_id, trace_id, created_at, updated_at, terminal_at FROM generation_tasks WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
 `
 
 func (q *Queries) TaskLock(ctx context.Context, ids []pgtype.UUID) ([]GenerationTask, error) {
-	rows, err := q.db.Query(ctx, TaskLock, ids)
+	rows, err := q.db.Query(ctx, taskLock, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -428,7 +428,7 @@ func (q *Queries) TaskLock(ctx context.Context, ids []pgtype.UUID) ([]Generation
 	return items, nil
 }
 
-const TaskView = `-- name: TaskView :one
+const taskView = `-- name: TaskView :one
 SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, s.project_id, s.last_event_id, s.last_at, s.last_task_id, s.last_task_version, i.metadata
 FROM generation_tasks t
 JOIN task_attempts a ON a.id = t.current_attempt_id
@@ -446,7 +446,7 @@ type TaskViewRow struct {
 
 // The snapshot and the head of the stream in one statement (I7).
 func (q *Queries) TaskView(ctx context.Context, id pgtype.UUID) (TaskViewRow, error) {
-	row := q.db.QueryRow(ctx, TaskView, id)
+	row := q.db.QueryRow(ctx, taskView, id)
 	var i TaskViewRow
 	err := row.Scan(
 		&i.GenerationTask.ID,

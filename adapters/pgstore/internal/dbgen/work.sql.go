@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const WorkOverdue = `-- name: WorkOverdue :many
+const workOverdue = `-- name: WorkOverdue :many
 SELECT id FROM task_attempts
 WHERE NOT overdue AND terminal_at IS NULL AND submitted_at IS NOT NULL AND submitted_at < $1
   AND ($2::text = '' OR provider = $2)
@@ -26,7 +26,7 @@ type WorkOverdueParams struct {
 }
 
 func (q *Queries) WorkOverdue(ctx context.Context, arg *WorkOverdueParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkOverdue, arg.Before, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workOverdue, arg.Before, arg.Provider, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (q *Queries) WorkOverdue(ctx context.Context, arg *WorkOverdueParams) ([]pg
 	return items, nil
 }
 
-const WorkPoll = `-- name: WorkPoll :many
+const workPoll = `-- name: WorkPoll :many
 WITH due AS (
     SELECT a.id, a.next_poll_at AS due_at FROM task_attempts a
     WHERE a.next_poll_at IS NOT NULL AND a.next_poll_at <= $1
@@ -69,7 +69,7 @@ type WorkPollParams struct {
 }
 
 func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkPoll,
+	rows, err := q.db.Query(ctx, workPoll,
 		arg.Now,
 		arg.Provider,
 		arg.MaxRows,
@@ -94,7 +94,7 @@ func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]pgtype.U
 	return items, nil
 }
 
-const WorkProgress = `-- name: WorkProgress :many
+const workProgress = `-- name: WorkProgress :many
 SELECT id FROM task_attempts
 WHERE deferred_until IS NOT NULL AND deferred_until <= $1
   AND ($2::text = '' OR provider = $2)
@@ -108,7 +108,7 @@ type WorkProgressParams struct {
 }
 
 func (q *Queries) WorkProgress(ctx context.Context, arg *WorkProgressParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkProgress, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workProgress, arg.Now, arg.Provider, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (q *Queries) WorkProgress(ctx context.Context, arg *WorkProgressParams) ([]
 	return items, nil
 }
 
-const WorkReconcile = `-- name: WorkReconcile :many
+const workReconcile = `-- name: WorkReconcile :many
 WITH due AS (
     SELECT a.id, a.next_reconcile_at AS due_at FROM task_attempts a
     WHERE a.next_reconcile_at IS NOT NULL AND a.next_reconcile_at <= $1
@@ -151,7 +151,7 @@ type WorkReconcileParams struct {
 }
 
 func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkReconcile,
+	rows, err := q.db.Query(ctx, workReconcile,
 		arg.Now,
 		arg.Provider,
 		arg.MaxRows,
@@ -176,7 +176,7 @@ func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) (
 	return items, nil
 }
 
-const WorkSubmit = `-- name: WorkSubmit :many
+const workSubmit = `-- name: WorkSubmit :many
 
 SELECT id FROM task_attempts
 WHERE status = 'created' AND next_submit_at IS NOT NULL AND next_submit_at <= $1
@@ -193,7 +193,7 @@ type WorkSubmitParams struct {
 // Timers that are due, the longest due first. The order is by time, never by id,
 // or an old attempt would starve the others.
 func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkSubmit, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workSubmit, arg.Now, arg.Provider, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgty
 	return items, nil
 }
 
-const WorkSubmitExpired = `-- name: WorkSubmitExpired :many
+const workSubmitExpired = `-- name: WorkSubmitExpired :many
 SELECT id FROM task_attempts
 WHERE status = 'submitting' AND submit_lease_until <= $1
   AND ($2::text = '' OR provider = $2)
@@ -226,7 +226,7 @@ type WorkSubmitExpiredParams struct {
 }
 
 func (q *Queries) WorkSubmitExpired(ctx context.Context, arg *WorkSubmitExpiredParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, WorkSubmitExpired, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workSubmitExpired, arg.Now, arg.Provider, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
