@@ -15,20 +15,17 @@ import (
 type bodyLimits struct {
 	// left is how many bytes may still come.
 	left int64
-	// want is the announced length, −1 when unknown.
-	want int64
 	// idle is the longest pause.
 	idle time.Duration
 }
 
-// body is a download under way: bounded in size and in pauses, and complete or
-// an error.
+// body is a download under way: bounded in size and in pauses. A body that is cut
+// short ends with an error, by net/http's own count.
 type body struct {
 	from    io.ReadCloser
 	cancel  context.CancelFunc
 	limits  bodyLimits
 	max     int64
-	got     int64
 	timer   *time.Timer
 	stalled atomic.Bool
 }
@@ -52,7 +49,6 @@ func (b *body) Read(p []byte) (int, error) {
 		p = p[:b.limits.left+1]
 	}
 	n, err := b.from.Read(p)
-	b.got += int64(n)
 	b.limits.left -= int64(n)
 	switch {
 	case b.limits.left < 0:
@@ -60,8 +56,6 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, tooLarge(b.max)
 	case err == nil:
 		return n, nil
-	case errors.Is(err, io.EOF) && b.limits.want >= 0 && b.got < b.limits.want:
-		return n, cut(fmt.Errorf("body ended at %d of %d bytes", b.got, b.limits.want))
 	case errors.Is(err, io.EOF):
 		return n, io.EOF
 	case b.stalled.Load():

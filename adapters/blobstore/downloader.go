@@ -119,7 +119,7 @@ func (d *Downloader) Download(req *http.Request, maxBytes int64) (ports.Download
 		return ports.Download{}, err
 	}
 	return ports.Download{
-		Body:        newBody(resp.Body, cancel, bodyLimits{left: maxBytes, want: resp.ContentLength, idle: d.cfg.IdleTimeout}),
+		Body:        newBody(resp.Body, cancel, bodyLimits{left: maxBytes, idle: d.cfg.IdleTimeout}),
 		ContentType: resp.Header.Get("Content-Type"),
 		Size:        resp.ContentLength,
 	}, nil

@@ -215,6 +215,9 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 		if r.Header.Get("X-Api-Key") != "k" || r.Header.Get("Authorization") != "Bearer k" {
 			t.Errorf("the same host lost its credentials: %v", r.Header)
 		}
+		if ref := r.Header.Get("Referer"); ref != "" {
+			t.Errorf("the URL before went along: %q", ref)
+		}
 		// The same machine under another port is another host.
 		http.Redirect(w, r, other.URL, http.StatusFound)
 	})
@@ -271,7 +274,7 @@ func TestBodyEndsWhenTheSenderStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := stream{ctx, make(chan string, 1)}
-		b := newBody(s, cancel, bodyLimits{left: 100, want: -1, idle: 30 * time.Second})
+		b := newBody(s, cancel, bodyLimits{left: 100, idle: 30 * time.Second})
 		buf := make([]byte, 10)
 		s.data <- "a"
 		if n, err := b.Read(buf); n != 1 || err != nil {
