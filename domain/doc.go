@@ -8,4 +8,8 @@
 // which is why webhooks and polls cannot disagree about a task (specification,
 // section 12.2, principle two) and why every rule can be tested without a
 // database.
+//
+// docs/state-machine.md is generated from [Transitions] and the other lists here.
 package domain
+
+//go:generate go run ../internal/statedoc/cmd ../docs/state-machine.md
