@@ -30,7 +30,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, max int64) ([]
 	if err := rc.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)); err == nil {
 		defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
+	// One allocation of the right size; the length that a client claims counts only
+	// up to the limit.
+	buf := bytes.NewBuffer(make([]byte, 0, min(r.ContentLength, max)+bytes.MinRead+1))
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, max))
+	body := buf.Bytes()
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
