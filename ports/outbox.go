@@ -71,7 +71,8 @@ type PublishFailure struct {
 type BusRetries interface {
 	// AddRetries owes the events to the group.
 	AddRetries(ctx context.Context, group string, outboxIDs []int64, nextAt time.Time) error
-	// DueRetries returns owed events in order.
+	// DueRetries returns owed events in order. One that waits holds back the later
+	// ones of its project. Tries counts the failures within the group.
 	DueRetries(ctx context.Context, group string, now time.Time, limit int) ([]OutboxRow, error)
 	// SettleRetries forgets what was delivered, and puts the rest off.
 	SettleRetries(ctx context.Context, group string, delivered, failed []int64, nextAt time.Time) error

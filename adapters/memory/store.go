@@ -58,7 +58,7 @@ type Store struct {
 	backoff map[domain.ProjectID]backoff
 	shards  [ports.OutboxShards]shard
 	relays  map[domain.ID]time.Time
-	retries map[retryKey]time.Time
+	retries map[retryKey]retry
 }
 
 // NewStore returns an empty store that takes the time from now; nil means the
@@ -96,7 +96,7 @@ func NewStore(now func() time.Time) *Store {
 		sent:        map[int64]sentRow{},
 		backoff:     map[domain.ProjectID]backoff{},
 		relays:      map[domain.ID]time.Time{},
-		retries:     map[retryKey]time.Time{},
+		retries:     map[retryKey]retry{},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 func busRetryTests() []storeTest {
 	return []storeTest{
 		{"Owed", busRetryOwed},
+		{"ProjectsApart", busRetryProjectsApart},
 		{"Groups", busRetryGroups},
 		{"OutlivesCleaning", busRetryOutlivesCleaning},
 	}
@@ -65,12 +66,33 @@ func busRetryOwed(t *testing.T, b *storeBench) {
 	if err := b.Store.SettleRetries(b.ctx, "dispatch", []int64{rows[0].ID}, []int64{rows[1].ID}, later); err != nil {
 		t.Fatal(err)
 	}
-	if due = b.dueRetries("dispatch", 10); len(due) != 1 || due[0].ID != rows[2].ID {
-		t.Errorf("after one was delivered and one put off: %+v", due)
+	if due = b.dueRetries("dispatch", 10); len(due) != 0 {
+		t.Errorf("due behind an event of the same project that was put off: %+v", due)
 	}
 	b.Clock.Advance(time.Minute)
-	if due = b.dueRetries("dispatch", 10); len(due) != 2 || due[0].ID != rows[1].ID {
+	due = b.dueRetries("dispatch", 10)
+	if len(due) != 2 || due[0].ID != rows[1].ID || due[0].Tries != 1 || due[1].ID != rows[2].ID || due[1].Tries != 0 {
 		t.Errorf("a minute later: %+v", due)
+	}
+}
+
+// busRetryProjectsApart: what one project waits for holds up no other.
+func busRetryProjectsApart(t *testing.T, b *storeBench) {
+	other := b.newProject(b.tenant, "another")
+	b.create()
+	b.createIn(other)
+	rows := b.pending(b.lease(newID()), 10)
+	for _, row := range rows {
+		at := b.Clock.Now()
+		if row.Event.ProjectID == b.project {
+			at = at.Add(time.Hour)
+		}
+		if err := b.Store.AddRetries(b.ctx, "dispatch", []int64{row.ID}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if due := b.dueRetries("dispatch", 10); len(due) != 1 || due[0].Event.ProjectID != other {
+		t.Errorf("due beside a project that waits: %+v", due)
 	}
 }
 
