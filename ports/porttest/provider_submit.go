@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,15 +149,15 @@ func providerSubmitConnection(t *testing.T, f ProviderFixture) {
 	}
 }
 
-// errorBodies are bodies that come with an error status.
-func errorBodies() map[string][]byte {
+// errorBodies are bodies that come with an error status; read-only.
+var errorBodies = sync.OnceValue(func() map[string][]byte {
 	return map[string][]byte{
 		"nothing": nil, "HTML": []byte("<html><h1>502 Bad Gateway</h1></html>"), "an empty object": []byte("{}"), "null": []byte("null"),
 		"a problem": []byte(`{"type":"about:blank","title":"No","status":400,"detail":"no"}`), "an error object": []byte(`{"error":{"message":"no","type":"x_error","code":null}}`),
 		"an error text": []byte(`{"error":"no"}`), "an odd error": []byte(`{"error":[1],"detail":{"a":2},"status":null}`), "10 MB": make([]byte, 10<<20),
 		"deep nesting": []byte(strings.Repeat(`{"error":`, 100_000)),
 	}
-}
+})
 
 // badBodies are bodies that no job can be read from.
 func badBodies(good []byte) map[string][]byte {

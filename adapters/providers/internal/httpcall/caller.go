@@ -18,8 +18,12 @@ import (
 // DefaultTimeout bounds a whole call when the client has no limit of its own.
 const DefaultTimeout = 30 * time.Second
 
-// MaxAnswer is the size above which an answer is not read.
-const MaxAnswer = 4 << 20
+// Sizes above which an answer is not read: an error's body is only looked at for
+// a code.
+const (
+	MaxAnswer = 4 << 20
+	maxError  = 256 << 10
+)
 
 // Caller makes calls. Safe for concurrent use.
 type Caller struct {
@@ -98,7 +102,11 @@ func (c *Caller) Do(ctx context.Context, r Request) (*Answer, *ports.ProviderErr
 		}
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
+	limit := int64(MaxAnswer + 1)
+	if resp.StatusCode >= 300 {
+		limit = maxError
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	now := c.now()
 	answer := &Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, ReceivedAt: now}
 	failure := Classify(resp.StatusCode, resp.Header, now, r.Create)
