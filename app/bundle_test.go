@@ -46,6 +46,9 @@ type bundle struct {
 	vendor  *vendor
 	tokens  *app.CallbackTokens
 	project ports.Project
+	// download answers the media role of start.
+	download   download
+	mediaTries int
 
 	submit    *app.Submit
 	submitter *app.Submitter
@@ -68,6 +71,7 @@ func newID() domain.ID {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, vendor: newVendor()}
+	b.download, b.mediaTries = file(mp4, int64(len(mp4))), 3
 	b.env = app.Env{
 		Now: b.clock.Now, Jitter: func() float64 { return 1 }, NewID: newID, Bells: app.NewBells(),
 		Logger: slog.New(slog.DiscardHandler),
@@ -163,9 +167,14 @@ func (b *bundle) want(task domain.TaskID, status domain.Status, attempt domain.A
 // deliver sends a delivery to the attempt's callback URL.
 func (b *bundle) deliver(attempt domain.AttemptID, body string) app.Ack {
 	b.t.Helper()
-	ack, err := b.receive.Deliver(b.ctx(), app.DeliverCommand{Provider: "acme", Token: b.tokens.Make(attempt), Body: []byte(body)})
+	ack, err := b.receive.Deliver(b.ctx(), deliveryTo(b, attempt, body))
 	b.must(err)
 	return ack
+}
+
+// deliveryTo is a delivery to the attempt's callback URL.
+func deliveryTo(b *bundle, attempt domain.AttemptID, body string) app.DeliverCommand {
+	return app.DeliverCommand{Provider: "acme", Token: b.tokens.Make(attempt), Body: []byte(body)}
 }
 
 // flaky is a store that fails when told to.

@@ -19,6 +19,10 @@ type MediaConfig struct {
 	// tries from 2 s to 2 min apart. A process that dies holds its outputs up for
 	// the rest of the lease.
 	OperationConfig
+	// GiveUpAfter is the least age of the vendor's success at which MaxTries ends a
+	// task; 5 min when zero. Tries also count faults of our own side, so the number
+	// alone would turn a short outage into failed tasks.
+	GiveUpAfter time.Duration
 	// MaxBytes is the largest output; 2 GiB when zero.
 	MaxBytes int64
 	// ProgressEvery is the distance of progress reports; 1 s when zero.
@@ -30,6 +34,7 @@ func (c MediaConfig) WithDefaults() MediaConfig {
 	c.OperationConfig = c.withDefaults(OperationConfig{
 		Concurrency: 4, Timeout: 2 * time.Minute, Lease: 150 * time.Second, MaxTries: 6, Retry: 2 * time.Second, MaxRetry: 2 * time.Minute,
 	})
+	c.GiveUpAfter = cmp.Or(c.GiveUpAfter, 5*time.Minute)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 2<<30)
 	c.ProgressEvery = cmp.Or(c.ProgressEvery, time.Second)
 	return c
@@ -38,7 +43,7 @@ func (c MediaConfig) WithDefaults() MediaConfig {
 // Validate joins every fault.
 func (c MediaConfig) Validate() error {
 	var errs []error
-	if c.MaxBytes < 0 || c.ProgressEvery < 0 {
+	if c.GiveUpAfter < 0 || c.MaxBytes < 0 || c.ProgressEvery < 0 {
 		errs = append(errs, errors.New("media: a limit is negative"))
 	}
 	return errors.Join(append(errs, c.WithDefaults().validate("media"))...)
@@ -296,7 +301,7 @@ func (m *Media) stage(ctx context.Context, f fetch, stage domain.Stage, progress
 // failed puts the fetch off, or ends the task when it is final or was the last
 // try.
 func (m *Media) failed(ctx context.Context, f fetch, fault *mediaFault) error {
-	if fault.final || (!fault.ours && f.job.Tries >= m.cfg.MaxTries) {
+	if fault.final || (!fault.ours && m.exhausted(f.job)) {
 		return m.finish(ctx, f, domain.Input{Kind: domain.InputMediaFailed, ErrorClass: fault.class, ErrorCode: fault.code}, nil, fault.code)
 	}
 	ctx, cancel := detached(ctx)
@@ -308,6 +313,12 @@ func (m *Media) failed(ctx context.Context, f fetch, fault *mediaFault) error {
 		return fmt.Errorf("release fetch of %s: %w", f.job.Attempt.ID, err)
 	}
 	return nil
+}
+
+// exhausted reports whether an output was tried for often and for long enough.
+func (m *Media) exhausted(job ports.OperationJob) bool {
+	since := job.Attempt.TerminalAt
+	return job.Tries >= m.cfg.MaxTries && (since == nil || m.deps.Now().Sub(*since) >= m.cfg.GiveUpAfter)
 }
 
 // finish ends the operation with the transition that follows from it.

@@ -85,7 +85,7 @@ func newMedia(b *bundle, d ports.Downloader, s *shelf) *app.Media {
 	b.t.Helper()
 	m, err := app.NewMedia(app.MediaDeps{
 		Env: b.env, Transitions: b.store, Work: b.store, Vendors: app.NewVendors(b.vendor), Downloader: d, Media: s,
-	}, app.MediaConfig{MaxBytes: 1 << 16, OperationConfig: app.OperationConfig{MaxTries: 3}})
+	}, app.MediaConfig{MaxBytes: 1 << 16, OperationConfig: app.OperationConfig{MaxTries: b.mediaTries}})
 	b.must(err)
 	return m
 }
@@ -203,6 +203,22 @@ func broken() ports.Download {
 type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("reset") }
+
+// A short outage of ours uses tries up, and ends no task.
+func TestMediaTriesForAWhile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	task := finishedAtVendor(b).Task.ID
+	m := newMedia(b, refused(ports.ClassTransport), &shelf{})
+	for range 10 {
+		b.step(m)
+		b.clock.Advance(20 * time.Second)
+	}
+	b.want(task, processing, domain.AttemptSucceeded)
+	b.clock.Advance(5 * time.Minute)
+	b.step(m)
+	b.want(task, hasFailed, domain.AttemptSucceeded)
+}
 
 func TestMediaOfACanceledTask(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -88,7 +89,8 @@ func start(b *bundle, bus ports.Bus, n ports.Notifier) (stop func()) {
 	s := &shelf{}
 	roles := []interface{ Run(context.Context) error }{
 		b.submitter, b.process, b.poll, b.sweep, newRelay(b, bus, b.store, app.RelayConfig{}),
-		newDispatch(b.t, b.env, bus, n, app.DispatchConfig{}), newMedia(b, file(mp4, int64(len(mp4))), s), newCommands(b).sender,
+		newDispatch(b.t, b.env, bus, n, app.DispatchConfig{}), newCommands(b).sender,
+		newMedia(b, download(func(req *http.Request) (ports.Download, error) { return b.download(req) }), s),
 	}
 	ctx, cancel := context.WithCancel(b.ctx())
 	var wg sync.WaitGroup

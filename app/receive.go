@@ -164,6 +164,9 @@ func (r *Receive) verify(cmd DeliverCommand) (ports.InboxRow, error) {
 		Header: cmd.Header, Body: cmd.Body, Path: cmd.Path, Query: cmd.Query,
 		Token: cmd.Token, Accounts: accounts, Now: now,
 	})
+	if errors.Is(err, ports.ErrUnavailable) {
+		r.deps.Logger.Error("a delivery could not be verified", "provider", cmd.Provider, "error", err)
+	}
 	if err != nil {
 		return ports.InboxRow{}, verifyError(err)
 	}
@@ -229,10 +232,11 @@ func storable(s string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// verifyError keeps an adapter from answering with anything but a refusal.
+// verifyError keeps an adapter from answering with anything but a refusal or a
+// fault of ours.
 func verifyError(err error) error {
 	var refused *ports.VerifyError
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) || errors.Is(err, ports.ErrUnavailable) {
 		return err
 	}
 	return &ports.VerifyError{Reason: "unverifiable"}

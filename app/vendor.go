@@ -80,11 +80,12 @@ func (v Vendor) Query(ctx context.Context, req ports.QueryRequest) (res ports.Qu
 	return v.provider.Query(ctx, req)
 }
 
-// Verify proves a delivery. A panic of the adapter refuses it.
+// Verify proves a delivery. A panic of the adapter is ports.ErrUnavailable: it is
+// our fault, so the vendor shall come again.
 func (v Vendor) Verify(req ports.VerifyRequest) (d ports.Delivery, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &ports.VerifyError{Reason: "adapter_panic"}
+			err = fmt.Errorf("%w: adapter panic: %v", ports.ErrUnavailable, p)
 		}
 	}()
 	return v.provider.Verify(req)

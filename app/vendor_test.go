@@ -29,6 +29,8 @@ type vendor struct {
 	creates  map[domain.AttemptID]int
 	urls     map[domain.AttemptID]string
 	jobs     map[string]string // client request id → provider task id
+	// notSent counts creates that the vendor turned away.
+	notSent map[domain.AttemptID]int
 
 	// onQuery answers a query; nil says running.
 	onQuery func(req ports.QueryRequest) (ports.QueryResult, error)
@@ -47,6 +49,7 @@ func newVendor() *vendor {
 		names:    []string{"acme"},
 		accounts: []ports.Account{{ID: "main", BaseURL: "https://api.acme.example", APIKey: "k"}, {ID: "spare"}},
 		creates:  map[domain.AttemptID]int{}, urls: map[domain.AttemptID]string{}, jobs: map[string]string{},
+		notSent: map[domain.AttemptID]int{},
 	}
 }
 
