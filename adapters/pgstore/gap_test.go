@@ -19,7 +19,6 @@ import (
 	"github.com/aivedio/aivedio/internal/testenv"
 	"github.com/aivedio/aivedio/ports"
 	"github.com/aivedio/aivedio/ports/porttest"
-	"github.com/aivedio/aivedio/schema"
 )
 
 // The size of the gap tests, and what their writers suffer: a wait of up to
@@ -46,7 +45,7 @@ const (
 // project with a cursor sees every event, in order and without a gap (I5).
 func TestEventIDsAreGapFree(t *testing.T) {
 	t.Parallel()
-	db := testenv.PostgresWith(t, gapMigrate, "gap "+schema.Hash())
+	db := database(t)
 	store := openGapStore(t, db.URL, nil)
 	plan := porttest.NewGapPlan(t, store, gapStreams, gapTasks)
 	text, err := json.Marshal(plan)
@@ -65,7 +64,7 @@ func TestEventIDsAreGapFree(t *testing.T) {
 func TestIdentityColumnLosesEvents(t *testing.T) {
 	t.Parallel()
 	db := testenv.EmptyPostgres(t)
-	conn := gapConnect(t, db.URL)
+	conn := connect(t, db.URL)
 	const table = `CREATE TABLE gap_events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, stream int NOT NULL, name text NOT NULL)`
 	if _, err := conn.Exec(t.Context(), table); err != nil {
 		t.Fatal(err)
@@ -92,7 +91,7 @@ func TestGapWriter(t *testing.T) {
 	}
 	url := os.Getenv(gapURLEnv)
 	if os.Getenv(gapKindEnv) == "identity" {
-		if err := writeIdentity(t.Context(), gapConnect(t, url), seed, os.Stdout); err != nil {
+		if err := writeIdentity(t.Context(), connect(t, url), seed, os.Stdout); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -180,30 +179,7 @@ func gapCommand(kind, url, plan string) func(int) *exec.Cmd {
 	}
 }
 
-func gapMigrate(ctx context.Context, url string) error {
-	_, err := pgstore.Migrate(ctx, url, pgstore.MigrateOptions{})
-	return err
-}
-
 func openGapStore(t *testing.T, url string, failpoint func(context.Context, pgstore.Point) error) *pgstore.Store {
 	t.Helper()
-	store, err := pgstore.Open(t.Context(), pgstore.Config{
-		URL: url, Conns: 3, CallbackConns: 1, Failpoint: failpoint,
-		Keyring: pgstore.Keyring{Current: "1", Keys: map[string][]byte{"1": make([]byte, 32)}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	return store
-}
-
-func gapConnect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
-	return conn
+	return open(t, pgstore.Config{URL: url, Conns: 3, CallbackConns: 1, Failpoint: failpoint})
 }
