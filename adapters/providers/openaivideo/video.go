@@ -1,8 +1,6 @@
 package openaivideo
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
@@ -65,10 +63,9 @@ func decode(body []byte, from string) (video, domain.Observation, error) {
 		return video{}, domain.Observation{}, err
 	}
 	v := video{object}
-	hash := sha256.Sum256(body)
 	word := v.Text("status")
 	obs := domain.Observation{
-		Provider: Name, ProviderTaskID: v.id(), Status: words.Observe(word), PayloadHash: hex.EncodeToString(hash[:]),
+		Provider: Name, ProviderTaskID: v.id(), Status: words.Observe(word),
 	}
 	obs.ProviderOccurredAt = v.Time("completed_at")
 	switch obs.Status {

@@ -1,8 +1,6 @@
 package replicate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"strings"
 	"time"
@@ -62,10 +60,9 @@ func decode(body []byte) (prediction, domain.Observation, error) {
 		return prediction{}, domain.Observation{}, err
 	}
 	p := prediction{object}
-	hash := sha256.Sum256(body)
 	obs := domain.Observation{
 		Provider: Name, ProviderTaskID: p.id(), ProviderOccurredAt: p.at(),
-		Status: p.status(), PayloadHash: hex.EncodeToString(hash[:]),
+		Status: p.status(),
 	}
 	// There is no counter. The vendor's own times order its news; they have coarse
 	// steps and stand still while a prediction runs, so ties go to rank.

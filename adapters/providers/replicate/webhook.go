@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
+	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -20,8 +21,9 @@ func (p *Provider) Verify(req ports.VerifyRequest) (ports.Delivery, error) {
 		AccountID: match.AccountID, Trust: domain.TrustAuthentic, KeyVersion: match.KeyVersion,
 		Identity: delivery.Ladder{SignedID: match.ID}.Identity(), ProviderEventID: match.ID,
 	}
-	if prediction, _, err := decode(req.Body); err == nil {
-		d.ProviderTaskID, d.ProviderOccurredAt = prediction.id(), prediction.at()
+	if object, err := jsonbody.Parse(req.Body); err == nil {
+		p := prediction{object}
+		d.ProviderTaskID, d.ProviderOccurredAt = p.id(), p.at()
 	}
 	return d, nil
 }

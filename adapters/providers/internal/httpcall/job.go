@@ -2,6 +2,8 @@ package httpcall
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"time"
@@ -36,7 +38,7 @@ func (c *Caller) Create(ctx context.Context, r Request, as Reading) (ports.Submi
 	if obs.ProviderTaskID == "" {
 		return ports.SubmitResult{}, Malformed("no_id", errors.New("a created job without an id"))
 	}
-	obs.Source, obs.Trust, obs.ReceivedAt = domain.SourceSubmit, domain.TrustAuthentic, answer.ReceivedAt
+	stamp(&obs, domain.SourceSubmit, answer)
 	return ports.SubmitResult{ProviderTaskID: obs.ProviderTaskID, Observation: &obs}, nil
 }
 
@@ -59,12 +61,19 @@ func (c *Caller) Query(ctx context.Context, r Request, id string, as Reading) (p
 	if err != nil {
 		return ports.QueryResult{}, unreadable(err)
 	}
-	obs.Source, obs.Trust, obs.ReceivedAt = domain.SourcePoll, domain.TrustAuthentic, answer.ReceivedAt
+	stamp(&obs, domain.SourcePoll, answer)
 	next := RetryAfter
 	if as.NextAfter != nil {
 		next = as.NextAfter
 	}
 	return ports.QueryResult{Observation: obs, NextAfter: next(answer.Header, answer.ReceivedAt)}, nil
+}
+
+// stamp adds what the call itself knows.
+func stamp(obs *domain.Observation, source domain.Source, answer *Answer) {
+	hash := sha256.Sum256(answer.Body)
+	obs.Source, obs.Trust, obs.ReceivedAt = source, domain.TrustAuthentic, answer.ReceivedAt
+	obs.PayloadHash = hex.EncodeToString(hash[:])
 }
 
 func (r Reading) explained(failure *ports.ProviderError, answer *Answer) error {

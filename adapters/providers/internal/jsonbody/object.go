@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Limits of a body. Vendors echo their users' input, so both leave room.
@@ -157,6 +158,10 @@ func text(raw json.RawMessage) string {
 	}
 	switch c := raw[0]; {
 	case c == '"':
+		// Most texts hold no escape; those need no decoder.
+		if plain := raw[1 : len(raw)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+			return string(plain)
+		}
 		var s string
 		if json.Unmarshal(raw, &s) != nil {
 			return ""

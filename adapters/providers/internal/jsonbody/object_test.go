@@ -151,6 +151,10 @@ func FuzzParse(f *testing.F) {
 			if string(o[name]) != string(raw) {
 				t.Fatalf("%q: %q is %q, reference %q", body, name, o[name], raw)
 			}
+			var text string
+			if raw[0] == '"' && json.Unmarshal(raw, &text) == nil && o.Text(name) != text {
+				t.Fatalf("%q: text %q, reference %q", body, o.Text(name), text)
+			}
 			_, _, _ = o.Percent(name), o.Time(name), o.Object(name)
 		}
 	})
