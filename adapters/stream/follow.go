@@ -14,8 +14,9 @@ import (
 // sink is the transport of one client; only its own goroutine calls it. Any
 // error ends the stream; errDone ends it in peace.
 type sink interface {
-	// start is called once, when the position is known.
-	start(at domain.Cursor) error
+	// start is called once, before anything is read from the position. proven says
+	// that the position is ours; one that the client brought is not, yet.
+	start(at domain.Cursor, proven bool) error
 	// events writes frames in order and flushes; at is the position after them,
 	// which may lie beyond the last one.
 	events(frames []*frame, at domain.Cursor) error
@@ -104,14 +105,14 @@ var errRead = errors.New("read the stream")
 func (f *follower) begin(ctx context.Context, q query) error {
 	if q.kind == cursorGiven {
 		f.at = q.cursor
-		return f.out.start(f.at)
+		return f.out.start(f.at, false)
 	}
 	head, err := f.hub.cfg.Events.Head(ctx, f.project.id)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRead, err)
 	}
 	f.at = head
-	if err := f.out.start(head); err != nil {
+	if err := f.out.start(head, true); err != nil {
 		return err
 	}
 	if q.kind == cursorBad {

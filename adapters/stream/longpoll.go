@@ -61,7 +61,7 @@ type poll struct {
 	failed   bool
 }
 
-func (o *poll) start(at domain.Cursor) error {
+func (o *poll) start(at domain.Cursor, _ bool) error {
 	o.position = at
 	return nil
 }

@@ -19,9 +19,9 @@ type sse struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	req StreamRequest
-	// head: the response head is out; started: so is a position; caught: the
-	// history is written.
-	head, started, caught bool
+	// head: the response head is out; proven: the position is known to be good;
+	// caught: the history is written.
+	head, proven, caught bool
 	// ended: the newest news of the filtered task is its end.
 	ended     bool
 	heartbeat *time.Timer
@@ -97,17 +97,21 @@ func retryLine(d time.Duration) string {
 	return "retry: " + strconv.FormatInt(d.Milliseconds(), 10) + "\n"
 }
 
-// start sends the position alone, so that even a client that has seen no event
-// comes back to where it began.
-func (o *sse) start(at domain.Cursor) error {
+// start sends the position alone where the client has none, so that even one that
+// sees no event comes back to where it began.
+func (o *sse) start(at domain.Cursor, proven bool) error {
 	o.ended = o.req.overAt(at)
 	o.heartbeat = time.NewTimer(o.cfg.spread(o.cfg.Heartbeat, 0.2))
-	o.started = true
+	o.proven = proven
+	if !proven {
+		return o.send("")
+	}
 	return o.send("id: " + at.String() + "\n\n")
 }
 
 // events writes the shared frames as they are.
 func (o *sse) events(frames []*frame, at domain.Cursor) error {
+	o.proven = true
 	for len(frames) > 0 {
 		if err := o.deadline(); err != nil {
 			return err
@@ -133,7 +137,7 @@ func (o *sse) events(frames []*frame, at domain.Cursor) error {
 }
 
 func (o *sse) caughtUp(at domain.Cursor) error {
-	o.caught = true
+	o.caught, o.proven = true, true
 	return o.endIfOver(at)
 }
 
@@ -149,7 +153,7 @@ func (o *sse) endIfOver(at domain.Cursor) error {
 }
 
 func (o *sse) reset(n resetNotice) error {
-	o.ended = false
+	o.ended, o.proven = false, true
 	return o.control("reset", n.head, 0, map[string]any{"cursor": n.head.String(), "reason": n.reason})
 }
 
@@ -181,7 +185,7 @@ func (o *sse) control(event string, at domain.Cursor, retry time.Duration, data 
 		return fmt.Errorf("encode the %s event: %w", event, err)
 	}
 	var b strings.Builder
-	if o.started {
+	if o.proven {
 		b.WriteString("id: " + at.String() + "\n")
 	}
 	if retry > 0 {

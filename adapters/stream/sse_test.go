@@ -106,6 +106,11 @@ func TestResets(t *testing.T) {
 				if len(resets) != 1 || resets[0].data != want || resets[0].id != head {
 					t.Fatalf("resets %v, want %s", resets, want)
 				}
+				for _, block := range c.all() {
+					if block.id == tt.cursor {
+						t.Errorf("%v repeats a cursor that is of no use", block)
+					}
+				}
 				b.commit(taskA)
 				if diff := cmp.Diff([]int64{2}, c.ids()); diff != "" {
 					t.Errorf("after the reset (-want +got):\n%s", diff)
