@@ -27,7 +27,10 @@ type devFile struct {
 	URL     string `json:"url"`
 	Project string `json:"project"`
 	APIKey  string `json:"key"`
-	PID     int    `json:"pid"`
+	// Database lets doctor and key look at the same data; the file is for its
+	// owner's eyes only.
+	Database string `json:"database"`
+	PID      int    `json:"pid"`
 }
 
 const devFileName = "dev.json"
@@ -56,15 +59,7 @@ type apiClient struct {
 // client completes the target from the file of a running dev.
 func (t target) client() (*apiClient, error) {
 	if t.URL == "" || t.Project == "" || t.APIKey == "" {
-		dir := t.Data
-		if dir == "" {
-			dir = defaultDataDir()
-		}
-		var f devFile
-		data, err := os.ReadFile(filepath.Join(dir, devFileName))
-		if err == nil {
-			err = json.Unmarshal(data, &f)
-		}
+		f, err := readDevFile(t.Data)
 		if err != nil {
 			return nil, fmt.Errorf("no server is named: set AIVEDIO_URL, AIVEDIO_PROJECT and AIVEDIO_API_KEY, or start `aivedio dev` (%w)", err)
 		}
@@ -74,6 +69,17 @@ func (t target) client() (*apiClient, error) {
 		return nil, fmt.Errorf("the address %q is not a URL", t.URL)
 	}
 	return &apiClient{base: strings.TrimRight(t.URL, "/"), project: t.Project, key: t.APIKey, http: &http.Client{}}, nil
+}
+
+// readDevFile reads what a running dev left in its folder; the default one when
+// dir is empty.
+func readDevFile(dir string) (devFile, error) {
+	var f devFile
+	data, err := os.ReadFile(filepath.Join(either(dir, defaultDataDir()), devFileName))
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(data, &f)
 }
 
 func either(a, b string) string {

@@ -100,7 +100,7 @@ func (cmd devCmd) serve(ctx context.Context, std streams, log *slog.Logger, ln n
 				return err
 			},
 			Ready: func(addr net.Addr) {
-				demo.URL, demo.PID = "http://"+addr.String(), os.Getpid()
+				demo.URL, demo.Database, demo.PID = "http://"+addr.String(), database, os.Getpid()
 				if err := writeJSON(filepath.Join(cmd.Data, devFileName), demo); err != nil {
 					log.Error("write dev.json", "error", err)
 				}

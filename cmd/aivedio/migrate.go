@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aivedio/aivedio/adapters/pgstore"
@@ -11,7 +10,8 @@ import (
 // databaseFlag is for commands that speak to the database itself.
 type databaseFlag struct {
 	configFile
-	Database string `env:"AIVEDIO_DATABASE_URL" help:"PostgreSQL address; the configuration's when empty." placeholder:"URL"`
+	Database string `env:"AIVEDIO_DATABASE_URL" help:"PostgreSQL address; the configuration's, or that of a running dev, when empty." placeholder:"URL"`
+	Data     string `type:"path" env:"AIVEDIO_DATA" help:"Folder of a running dev." placeholder:"DIR"`
 }
 
 func (f databaseFlag) url() (string, error) {
@@ -22,10 +22,14 @@ func (f databaseFlag) url() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if cfg.Database.URL == "" {
-		return "", errors.New("no database is named: set AIVEDIO_DATABASE_URL, --database or --config")
+	if cfg.Database.URL != "" {
+		return cfg.Database.URL, nil
 	}
-	return cfg.Database.URL, nil
+	dev, err := readDevFile(f.Data)
+	if err != nil {
+		return "", fmt.Errorf("no database is named: set AIVEDIO_DATABASE_URL, --database or --config, or start `aivedio dev` (%w)", err)
+	}
+	return dev.Database, nil
 }
 
 type migrateCmd struct {
