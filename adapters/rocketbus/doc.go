@@ -7,6 +7,8 @@
 //
 // The client library has habits that this package works around; each place says
 // which one. What cannot be worked around: its goroutines outlive Shutdown by up
-// to minutes (statistics by up to a day), they hold no connection and do
-// nothing. Access control lists are not supported.
+// to minutes (statistics by up to a day) and do nothing, connections to name
+// servers by a minute; and after a broker's restart a consumer takes up to half a
+// minute, its heartbeat's interval, to go on. Access control lists are not
+// supported.
 package rocketbus

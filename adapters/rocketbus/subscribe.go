@@ -10,6 +10,7 @@ import (
 
 	rocketmq "github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/hooks"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/aivedio/aivedio/ports"
@@ -18,12 +19,6 @@ import (
 // consumeTimeout is when the library takes a batch for lost and sends it anew.
 // Its own 15 minutes are also how long it keeps a goroutine after Shutdown.
 const consumeTimeout = time.Minute
-
-// settleTime is how long a closing subscription lets the library finish what is
-// under way: pulls that had found messages, and offsets of handled batches.
-// Shutdown closes a channel that a pull may be sending on, which would end the
-// process.
-const settleTime = 100 * time.Millisecond
 
 // mostRetries is how often the broker brings a batch back: without an end that
 // anyone would live to see. Its default of 16 moves the batch to a dead letter
@@ -40,14 +35,9 @@ type subscription struct {
 	client  rocketmq.PushConsumer
 	started chan struct{}
 
-	mu      sync.Mutex
-	closing bool
-	running sync.WaitGroup
-	// stopped is closed after Shutdown; batches that came while closing wait for
-	// it, since any answer before it would acknowledge them or send them back.
-	stopped chan struct{}
-	closed  sync.Once
-	err     error
+	drain  drain
+	closed sync.Once
+	err    error
 }
 
 var _ ports.Subscription = (*subscription)(nil)
@@ -70,7 +60,7 @@ func (b *Bus) Subscribe(ctx context.Context, group string, handler func(context.
 	}
 	s := &subscription{
 		bus: b, group: b.cfg.GroupPrefix + group, ctx: context.WithoutCancel(ctx), handler: handler,
-		started: make(chan struct{}), stopped: make(chan struct{}),
+		started: make(chan struct{}), drain: newDrain(),
 	}
 	if err := b.join(s); err != nil {
 		return nil, err
@@ -113,6 +103,7 @@ func (s *subscription) start(ctx context.Context) (rocketmq.PushConsumer, error)
 		consumer.WithConsumeGoroutineNums(1),
 		consumer.WithConsumeTimeout(consumeTimeout),
 		consumer.WithMaxReconsumeTimes(mostRetries),
+		consumer.WithFilterMessageHook([]hooks.FilterMessageHook{s.pulled}),
 	)
 	if err != nil {
 		return nil, err
@@ -144,8 +135,8 @@ func (b *Bus) remove(s *subscription) {
 }
 
 // Close implements [ports.Subscription]. Shutdown itself waits for nothing, so
-// the order is: no new pulls, no new calls, the running call, the rest settles,
-// Shutdown. What was pulled and not handled is delivered to another consumer.
+// the order is: no new pulls, the calls for what was pulled, Shutdown. What comes
+// meanwhile is delivered to another consumer, or to the next of the group.
 func (s *subscription) Close() error {
 	s.closed.Do(func() {
 		<-s.started // Close of the bus may come first
@@ -153,37 +144,30 @@ func (s *subscription) Close() error {
 			return
 		}
 		s.client.Suspend()
-		s.mu.Lock()
-		s.closing = true
-		s.mu.Unlock()
-		s.running.Wait()
-		<-time.After(settleTime)
+		s.drain.wait()
 		s.err = s.client.Shutdown()
-		close(s.stopped)
+		s.drain.over()
 		s.bus.remove(s)
 	})
 	return s.err
 }
 
-// begin reports false while the subscription closes.
-func (s *subscription) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return false
+// pulled is called by the library, on the goroutine of a pull, with what was
+// found.
+func (s *subscription) pulled(c *hooks.FilterMessageContext) ([]*primitive.MessageExt, error) {
+	if !s.drain.pull(len(c.Msg)) {
+		return nil, nil
 	}
-	s.running.Add(1)
-	return true
+	return c.Msg, nil
 }
 
 // consume is called by the library with a batch of one queue. A returned error
 // would not do: the zero result means success and wins over it.
 func (s *subscription) consume(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-	if !s.begin() {
-		<-s.stopped
+	if !s.drain.begin(len(messages)) {
 		return consumer.ConsumeRetryLater, nil
 	}
-	defer s.running.Done()
+	defer s.drain.end()
 	events := s.parse(messages)
 	err := s.call(events)
 	retries := retriesOf(messages)

@@ -23,7 +23,7 @@ import (
 func testSubscription(t *testing.T, handler func(context.Context, []ports.StoredEvent) error) *subscription {
 	return &subscription{
 		bus: fakeBus(&fakeProducer{}, Config{}), group: "g", ctx: t.Context(), handler: handler,
-		started: make(chan struct{}), stopped: make(chan struct{}),
+		started: make(chan struct{}), drain: newDrain(),
 	}
 }
 
@@ -116,13 +116,13 @@ func TestConsumePoison(t *testing.T) {
 	}
 }
 
-// TestConsumeWhileClosing: a batch that comes while the subscription closes is
-// neither handled nor answered before Shutdown.
-func TestConsumeWhileClosing(t *testing.T) {
+// TestConsumeAfterDrain: a batch that comes too late is neither handled nor
+// answered before Shutdown.
+func TestConsumeAfterDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := testSubscription(t, func(context.Context, []ports.StoredEvent) error { t.Error("called"); return nil })
-		s.closing = true
+		s.drain.wait()
 		answered := make(chan consumer.ConsumeResult, 1)
 		go func() {
 			result, _ := s.consume(t.Context(), messageExt(t, testEvent(1, 1), 0))
@@ -134,9 +134,67 @@ func TestConsumeWhileClosing(t *testing.T) {
 			t.Fatal("answered before Shutdown")
 		default:
 		}
-		close(s.stopped)
+		s.drain.over()
 		if result := <-answered; result != consumer.ConsumeRetryLater {
 			t.Errorf("result %v", result)
+		}
+	})
+}
+
+// TestDrain: what was pulled is handled before the drain ends, what is pulled
+// later is left alone.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDrain()
+		if !d.pull(5) || !d.pull(2) || !d.begin(5) {
+			t.Fatal("an open drain refuses")
+		}
+		drained := make(chan struct{})
+		go func() { d.wait(); close(drained) }()
+		isDrained := func() bool {
+			synctest.Wait()
+			select {
+			case <-drained:
+				return true
+			default:
+				return false
+			}
+		}
+		time.Sleep(time.Hour)
+		if isDrained() {
+			t.Fatal("drained during a call")
+		}
+		if d.pull(1) {
+			t.Error("pulled while closing")
+		}
+		d.end()
+		if isDrained() {
+			t.Fatal("drained before what was pulled is handled")
+		}
+		if !d.begin(2) {
+			t.Fatal("what was pulled before may not be handled")
+		}
+		d.end()
+		time.Sleep(settleTime)
+		if !isDrained() {
+			t.Fatal("not drained")
+		}
+		d.over()
+	})
+}
+
+// TestDrainGivesUp: a queue that moved to another consumer takes along what was
+// pulled from it; the drain does not wait for that for ever.
+func TestDrainGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDrain()
+		d.pull(5)
+		begin := time.Now()
+		d.wait()
+		if waited := time.Since(begin); waited != quietTime+settleTime {
+			t.Errorf("waited %v", waited)
 		}
 	})
 }
