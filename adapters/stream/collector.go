@@ -6,8 +6,8 @@ import "github.com/prometheus/client_golang/prometheus"
 func newAge() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "aivedio_stream_delivery_seconds",
-		Help:    "Age of an event when it was written to a client; replayed history included.",
-		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 600},
+		Help:    "Time from an event's commit to its write to a live client.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	})
 }
 

@@ -11,8 +11,9 @@ func TestCollector(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		b.commit(taskA)
 		b.open(StreamRequest{}, "/events?after=0", false)
+		b.commit(taskA)
+		synctest.Wait()
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(b.hub.Collector())
 		families, err := registry.Gather()

@@ -74,6 +74,8 @@ type follower struct {
 	batch   int
 	// at is the last position written, filtered out or conflated.
 	at domain.Cursor
+	// caughtUp: what is written from now on is news.
+	caughtUp bool
 }
 
 // ending turns the error of a stream into its last words. What is left after that
@@ -185,9 +187,11 @@ func (f *follower) write(frames []*frame) error {
 		return err
 	}
 	f.hub.stats.written.Add(int64(len(frames)))
-	now := f.hub.cfg.Now()
-	for _, frame := range frames {
-		f.hub.age.Observe(now.Sub(frame.createdAt).Seconds())
+	if f.caughtUp { // the age of history says nothing of our speed
+		now := f.hub.cfg.Now()
+		for _, frame := range frames {
+			f.hub.age.Observe(now.Sub(frame.createdAt).Seconds())
+		}
 	}
 	return err
 }
@@ -197,6 +201,7 @@ func (f *follower) drain() error {
 	if err := f.flush(); err != nil {
 		return err
 	}
+	f.caughtUp = true
 	f.hub.cfg.reached(PointDrained)
 	return f.out.caughtUp(f.at)
 }
