@@ -146,14 +146,16 @@ func (o *object) UnmarshalJSON(raw []byte) error {
 
 // answer writes a JSON value.
 func answer(w http.ResponseWriter, status int, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // a URL in an answer should read as one
+	if err := enc.Encode(value); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	_, _ = w.Write(body.Bytes()) // the client may have gone
 	return nil
 }
 
