@@ -31,7 +31,7 @@ func busRow(id int64, project byte) ports.OutboxRow {
 }
 
 // TestBusBackoff checks the distance of retries with the clock of the bubble:
-// 1, 2, 4, 8 and then 10 seconds, rounded up to the poll.
+// 1, 2, 4, 8 and then 10 seconds.
 func TestBusBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestBusBackoff(t *testing.T) {
 			t.Errorf("first call after %v", calls[0])
 		}
 		calls = calls[1:]
-		want := []time.Duration{1, 2, 4, 8, 16, 26}
+		want := []time.Duration{1, 3, 7, 15, 25}
 		if len(calls) != 2*len(want) {
 			t.Fatalf("%d calls: %v", len(calls), calls)
 		}
