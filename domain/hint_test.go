@@ -184,3 +184,24 @@ func TestHintBeforeTheIdIsKnown(t *testing.T) {
 		t.Fatal("the lookup was not brought forward")
 	}
 }
+
+// TestOlderLookupDoesNotAnswerHint: the same for an unknown submit, even when the
+// vendor is thought to have forgotten the job.
+func TestOlderLookupDoesNotAnswerHint(t *testing.T) {
+	t.Parallel()
+	s := begin(t, domain.LateSuccessKeep)
+	s.policy.CanLookup = true
+	s.unknownSubmit()
+	s.tick(2 * time.Hour)
+	began := s.now
+	s.tick(time.Second)
+	s.hint(domain.ObservedSucceeded)
+	failed := domain.Input{Kind: domain.InputLookupFailed, QueryStartedAt: began}
+	if at := s.do(failed).Attempt.NextReconcileAt; at == nil || !at.Equal(began.Add(2*time.Second)) {
+		t.Fatalf("the next lookup is at %v", at)
+	}
+	s.tick(time.Second)
+	if at := s.do(domain.Input{Kind: domain.InputLookupFailed}).Attempt.NextReconcileAt; at != nil {
+		t.Fatalf("lookups go on after the vendor's retention, at %v", at)
+	}
+}

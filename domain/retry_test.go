@@ -220,3 +220,27 @@ func TestMedia(t *testing.T) {
 	s.do(s.retryInput(false))
 	s.is("queued")
 }
+
+// TestSupersededUnknownSubmit: nobody knows whether it runs, so it is looked at
+// slowly and a person may close its cost.
+func TestSupersededUnknownSubmit(t *testing.T) {
+	t.Parallel()
+	s := begin(t, domain.LateSuccessKeep)
+	s.unknownSubmit()
+	s.do(s.retryInput(true))
+	if at := s.attempts[0].NextReconcileAt; at == nil || at.Sub(s.now) != 10*time.Minute {
+		t.Fatalf("the old attempt is looked at again at %v", at)
+	}
+	if !s.hasCase(1, domain.CaseCost) || s.hasCase(1, domain.CaseSubmitUnknown) {
+		t.Fatal("its case is not the one about its cost")
+	}
+	bad := resolution(domain.Resolution{Kind: domain.ResolveCloseCost, Closing: domain.ClosingOpen})
+	if _, err := s.apply(0, bad); !errors.Is(err, domain.ErrInvalidInput) {
+		t.Fatalf("a cost was closed as open: %v", err)
+	}
+	s.on(1, resolution(domain.Resolution{Kind: domain.ResolveCloseCost, Closing: domain.ClosingRefunded}))
+	s.money(1, domain.LedgerReserve, domain.LedgerRefund)
+	if _, err := s.apply(0, resolution(domain.Resolution{Kind: domain.ResolveCloseCost, Closing: domain.ClosingSettled})); !errors.Is(err, domain.ErrInvalidTransition) {
+		t.Fatalf("a cost was closed twice: %v", err)
+	}
+}

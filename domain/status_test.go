@@ -126,6 +126,33 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// TestListsAreClosed: every list names each of its words once; the schema and the
+// page of the state machine are made from them.
+func TestListsAreClosed(t *testing.T) {
+	t.Parallel()
+	lists := map[string][]string{
+		"phases": text(domain.Phases()), "cancels": text(domain.Cancels()), "stages": text(domain.Stages()), "attempts": text(domain.AttemptStatuses()),
+		"kinds": text(domain.Kinds()), "resolutions": text(domain.ResolutionKinds()), "queries": text(domain.QueryClasses()),
+		"verdicts": text(domain.VerdictKinds()), "reasons": text(domain.Reasons()), "ledger": text(domain.LedgerTypes()),
+		"operations": text(domain.OperationTypes()), "cases": text(domain.CaseKinds()), "errors": text(domain.ErrorClasses()),
+		"sources": text(domain.Sources()), "trusts": text(domain.Trusts()),
+	}
+	for name, words := range lists {
+		slices.Sort(words)
+		if once := slices.Compact(slices.Clone(words)); len(once) != len(words) || len(words) == 0 || words[0] == "" {
+			t.Errorf("%s: %q", name, words)
+		}
+	}
+}
+
+func text[T ~string](words []T) []string {
+	var all []string
+	for _, w := range words {
+		all = append(all, string(w))
+	}
+	return all
+}
+
 func TestErrorClassesSayWhetherToRetry(t *testing.T) {
 	t.Parallel()
 	never := []domain.ErrorClass{domain.ClassModerationInput, domain.ClassInvalidInput}

@@ -156,6 +156,9 @@ func TestSubmitUnknownEnds(t *testing.T) {
 			if s.attempt().Status.AtVendor() && s.attempt().NextPollAt == nil {
 				t.Error("the job is known and never asked about")
 			}
+			if a := s.attempt(); a.Status != domain.AttemptSubmitUnknown && a.NextReconcileAt != nil {
+				t.Error("the job is found and still looked for")
+			}
 		})
 	}
 }
