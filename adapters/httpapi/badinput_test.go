@@ -114,6 +114,7 @@ func TestBadAddresses(t *testing.T) {
 		{"bad status", request{path: f.tasks("?status=happy"), key: f.key}, 400, "invalid_query"},
 		{"cancel with a bad body", request{method: "POST", path: f.tasks("/", id, "/cancel"), key: f.key, body: "{"}, 400, "malformed_json"},
 		{"cancel with an unknown field", request{method: "POST", path: f.tasks("/", id, "/cancel"), key: f.key, body: `{"x":1}`}, 400, "unknown_field"},
+		{"retry with a number for a reason", request{method: "POST", path: f.tasks("/", id, "/retry"), key: f.key, body: `{"reason":5}`}, 422, "validation_failed"},
 		{"stream of another tenant", request{path: "/projects/" + f.foreign + "/events", key: f.key}, 404, "not_found"},
 		{"stream without a key", request{path: "/projects/" + f.project + "/events"}, 401, "unauthenticated"},
 		{"long-poll without a key", request{path: "/projects/" + f.project + "/events", header: map[string]string{"Accept": "application/json"}}, 401, "unauthenticated"},
@@ -141,8 +142,8 @@ func TestBadAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := wantProblem(t, f.do(tt.q), tt.status, tt.code)
-		if tt.name == "desk: bad case resolution" && faultFields(p) != "resolution" {
-			t.Errorf("%s: fields %q", tt.name, faultFields(p))
+		if want := map[string]string{"desk: bad case resolution": "resolution", "retry with a number for a reason": "reason"}[tt.name]; want != "" && faultFields(p) != want {
+			t.Errorf("fields %q, want %q", faultFields(p), want)
 		}
 		if t.Failed() {
 			t.Fatalf("in %q", tt.name)

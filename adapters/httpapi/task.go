@@ -132,9 +132,11 @@ type commandBody struct {
 	Reason string `json:"reason"`
 }
 
+// retryBody repeats the reason instead of embedding it: encoding/json would name
+// the embedded struct in its errors.
 type retryBody struct {
-	commandBody
-	AcceptPossibleDuplicate bool `json:"accept_possible_duplicate"`
+	Reason                  string `json:"reason"`
+	AcceptPossibleDuplicate bool   `json:"accept_possible_duplicate"`
 }
 
 // command reads what cancel and retry have in common.
