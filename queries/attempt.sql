@@ -49,9 +49,9 @@ UPDATE task_attempts a SET
     submit_lease = i.submit_lease, submit_lease_until = i.submit_lease_until, next_submit_at = i.next_submit_at,
     submit_count = i.submit_count, submitted_at = i.submitted_at,
     poll_lease = i.poll_lease, poll_lease_until = i.poll_lease_until, next_poll_at = i.next_poll_at,
-    poll_count = i.poll_count, poll_failures = i.poll_failures, poll_hint_at = i.poll_hint_at,
+    poll_count = i.poll_count, poll_failures = i.poll_failures, poll_hint_at = i.poll_hint_at, last_query_at = i.last_query_at,
     next_reconcile_at = i.next_reconcile_at, reconcile_count = i.reconcile_count,
-    overdue = i.overdue, conflicted = i.conflicted, credits = i.credits, closing = i.closing,
+    overdue = i.overdue, conflicted = i.conflicted, credits = i.credits, closing = i.closing, adopted_by = i.adopted_by,
     updated_at = i.updated_at, terminal_at = i.terminal_at
 FROM (
     SELECT unnest(@ids::uuid[]) AS id, unnest(@provider_task_ids::text[]) AS provider_task_id, unnest(@statuses::text[]) AS status,
@@ -65,9 +65,10 @@ FROM (
         unnest(@poll_leases::uuid[]) AS poll_lease, unnest(@poll_lease_untils::timestamptz[]) AS poll_lease_until,
         unnest(@next_poll_ats::timestamptz[]) AS next_poll_at, unnest(@poll_counts::int[]) AS poll_count,
         unnest(@poll_failures::int[]) AS poll_failures, unnest(@poll_hint_ats::timestamptz[]) AS poll_hint_at,
+        unnest(@last_query_ats::timestamptz[]) AS last_query_at,
         unnest(@next_reconcile_ats::timestamptz[]) AS next_reconcile_at, unnest(@reconcile_counts::int[]) AS reconcile_count,
         unnest(@overdues::bool[]) AS overdue, unnest(@conflicteds::bool[]) AS conflicted,
-        unnest(@credits::bigint[]) AS credits, unnest(@closings::text[]) AS closing,
+        unnest(@credits::bigint[]) AS credits, unnest(@closings::text[]) AS closing, unnest(@adopted_bys::uuid[]) AS adopted_by,
         unnest(@updated_ats::timestamptz[]) AS updated_at, unnest(@terminal_ats::timestamptz[]) AS terminal_at
 ) i
 WHERE a.id = i.id;

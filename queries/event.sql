@@ -16,48 +16,18 @@ SELECT project_id, last_event_id FROM project_streams WHERE project_id = ANY(@pr
 -- streams, numbers the events of each project in the order of the input, inserts
 -- them with their outbox rows and brings the tasks to their new values. Any count
 -- that is not what it has to be ends the transaction.
+--
+-- Each row is an event with the task behind it; the newest one of a task is final
+-- and carries the version that the task had when it was locked. The message ends
+-- with its brace, before which the number and the time are added: of two equal
+-- keys JSONB keeps the last.
 WITH input AS (
     SELECT unnest(@ords::int[]) AS ord, unnest(@tenant_ids::uuid[]) AS tenant_id, unnest(@project_ids::uuid[]) AS project_id,
         unnest(@user_ids::uuid[]) AS user_id, unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id,
         unnest(@versions::bigint[]) AS version, unnest(@event_types::text[]) AS event_type, unnest(@payloads::text[]) AS payload,
         unnest(@messages::text[]) AS message, unnest(@sources::text[]) AS source, unnest(@trace_ids::uuid[]) AS trace_id,
-        unnest(@occurred_ats::timestamptz[]) AS occurred_at, unnest(@shards::smallint[]) AS shard
-), counted AS (
-    SELECT input.project_id, count(*) AS n FROM input GROUP BY input.project_id
-), newest AS (
-    SELECT DISTINCT ON (input.project_id) input.project_id, input.task_id, input.version
-    FROM input ORDER BY input.project_id, input.ord DESC
-), advanced AS (
-    UPDATE project_streams s SET
-        last_event_id = s.last_event_id + c.n,
-        last_at = greatest(s.last_at, aivedio_clock(@now::timestamptz)),
-        last_task_id = l.task_id, last_task_version = l.version
-    FROM counted c JOIN newest l ON l.project_id = c.project_id
-    WHERE s.project_id = c.project_id
-    RETURNING s.project_id, s.last_event_id - c.n AS base, s.last_at AS at
-), numbered AS (
-    SELECT i.ord, i.project_id, i.task_id, a.at,
-        (a.base + row_number() OVER (PARTITION BY i.project_id ORDER BY i.ord))::bigint AS event_id
-    FROM input i JOIN advanced a ON a.project_id = i.project_id
-), events AS (
-    INSERT INTO task_events (event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type,
-        public_payload, source, trace_id, occurred_at, created_at)
-    SELECT n.event_id, i.tenant_id, i.project_id, i.user_id, i.task_id, i.attempt_id, i.version, i.event_type,
-        i.payload::jsonb, i.source, i.trace_id, i.occurred_at, n.at
-    FROM input i JOIN numbered n ON n.ord = i.ord
-    RETURNING 1
-), outbox AS (
-    INSERT INTO outbox_events (shard, project_id, event_id, aggregate_type, aggregate_id, aggregate_version, event_type, payload, created_at)
-    SELECT i.shard, i.project_id, n.event_id, 'task', i.task_id, i.version, i.event_type,
-        i.message::jsonb || jsonb_build_object('event_id', n.event_id,
-            'occurred_at', to_char(n.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
-        n.at
-    FROM input i JOIN numbered n ON n.ord = i.ord
-    ORDER BY i.ord
-    RETURNING 1
-), changed AS (
-    SELECT unnest(@changed_ids::uuid[]) AS id, unnest(@changed_ords::int[]) AS ord,
-        unnest(@versions_before::bigint[]) AS version_before, unnest(@versions_after::bigint[]) AS version,
+        unnest(@shards::smallint[]) AS shard,
+        unnest(@finals::bool[]) AS final, unnest(@versions_before::bigint[]) AS version_before,
         unnest(@statuses::text[]) AS status, unnest(@phases::text[]) AS phase, unnest(@cancels::text[]) AS cancel,
         unnest(@unknown_sinces::timestamptz[]) AS unknown_since, unnest(@stages::text[]) AS stage,
         unnest(@progresses::smallint[]) AS progress, unnest(@current_attempt_ids::uuid[]) AS current_attempt_id,
@@ -65,22 +35,51 @@ WITH input AS (
         unnest(@error_codes::text[]) AS error_code, unnest(@error_retryables::bool[]) AS error_retryable,
         unnest(@error_trace_ids::uuid[]) AS error_trace_id,
         unnest(@updated_ats::timestamptz[]) AS updated_at, unnest(@terminal_ats::timestamptz[]) AS terminal_at
+), counted AS (
+    SELECT input.project_id, count(*) AS n, max(input.ord) AS ord FROM input GROUP BY input.project_id
+), advanced AS (
+    UPDATE project_streams s SET
+        last_event_id = s.last_event_id + c.n,
+        last_at = greatest(s.last_at, aivedio_clock(@now::timestamptz)),
+        last_task_id = i.task_id, last_task_version = i.version
+    FROM counted c JOIN input i ON i.ord = c.ord
+    WHERE s.project_id = c.project_id
+    RETURNING s.project_id, s.last_event_id - c.n AS base, s.last_at AS at
+), numbered AS (
+    SELECT i.*, a.at, (a.base + row_number() OVER (PARTITION BY i.project_id ORDER BY i.ord))::bigint AS event_id
+    FROM input i JOIN advanced a ON a.project_id = i.project_id
+), events AS (
+    INSERT INTO task_events (event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type,
+        public_payload, source, trace_id, occurred_at, created_at)
+    SELECT n.event_id, n.tenant_id, n.project_id, n.user_id, n.task_id, n.attempt_id, n.version, n.event_type,
+        n.payload::jsonb, n.source, n.trace_id, @now::timestamptz, n.at
+    FROM numbered n
+    RETURNING 1
+), outbox AS (
+    INSERT INTO outbox_events (shard, project_id, event_id, aggregate_type, aggregate_id, aggregate_version, event_type, payload, created_at)
+    SELECT o.shard, o.project_id, o.event_id, 'task', o.task_id, o.version, o.event_type,
+        (left(o.message, -1) || ',"event_id":' || o.event_id || ',"occurred_at":"'
+            || to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}')::jsonb,
+        o.at
+    FROM numbered o
+    ORDER BY o.ord
+    RETURNING 1
 ), tasks AS (
     UPDATE generation_tasks t SET
-        version = c.version, last_event_id = n.event_id, status = c.status, phase = c.phase, cancel = c.cancel,
+        version = c.version, last_event_id = c.event_id, status = c.status, phase = c.phase, cancel = c.cancel,
         unknown_since = c.unknown_since, stage = c.stage, progress = NULLIF(c.progress, '-1'::smallint),
         current_attempt_id = c.current_attempt_id, attempt_count = c.attempt_count, asset_id = c.asset_id,
         error_code = NULLIF(c.error_code, ''),
         error_retryable = CASE WHEN c.error_code = '' THEN NULL ELSE c.error_retryable END,
         error_trace_id = c.error_trace_id, updated_at = c.updated_at, terminal_at = c.terminal_at
-    FROM changed c JOIN numbered n ON n.ord = c.ord
-    WHERE t.id = c.id AND t.version = c.version_before
+    FROM numbered c
+    WHERE c.final AND t.id = c.task_id AND t.version = c.version_before
     RETURNING 1
 ), checked AS (
     SELECT aivedio_expect('streams', (SELECT count(*) FROM counted), (SELECT count(*) FROM advanced))
        AND aivedio_expect('events', (SELECT count(*) FROM input), (SELECT count(*) FROM events))
        AND aivedio_expect('outbox', (SELECT count(*) FROM input), (SELECT count(*) FROM outbox))
-       AND aivedio_expect('tasks', (SELECT count(*) FROM changed), (SELECT count(*) FROM tasks)) AS ok
+       AND aivedio_expect('tasks', (SELECT count(*) FROM input WHERE input.final), (SELECT count(*) FROM tasks)) AS ok
 )
 SELECT n.ord::int AS ord, n.event_id::bigint AS event_id, n.at::timestamptz AS at
 FROM checked LEFT JOIN numbered n ON checked.ok

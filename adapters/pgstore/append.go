@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -22,10 +21,9 @@ func (u *unit) queueEvents(ctx context.Context, p *pipeline, q *dbgen.Queries) {
 	}
 	params := dbgen.EventAppendParams{Now: at(u.now)}
 	for i, e := range u.events {
-		addEvent(&params, int32(i), e.Event, u.now)
-	}
-	for _, id := range u.sortedTasks() {
-		addTask(&params, u.tasks[id], u.changed[id])
+		addEvent(&params, int32(i), e.Event)
+		c := u.changed[e.TaskID]
+		addTask(&params, e.task, c.event == i, c.before)
 	}
 	queued(q.StreamLock(ctx, params.ProjectIds))
 	if _, err := q.EventAppend(ctx, &params); !errors.Is(err, errQueued) {
@@ -69,20 +67,20 @@ func (u *unit) complete() {
 	}
 }
 
-func addEvent(p *dbgen.EventAppendParams, ord int32, e domain.Event, now time.Time) {
+func addEvent(p *dbgen.EventAppendParams, ord int32, e domain.Event) {
 	p.Ords = append(p.Ords, ord)
 	p.TenantIds, p.ProjectIds = append(p.TenantIds, uid(e.TenantID.ID)), append(p.ProjectIds, uid(e.ProjectID.ID))
 	p.UserIds, p.TaskIds = append(p.UserIds, uid(e.UserID.ID)), append(p.TaskIds, uid(e.TaskID.ID))
 	p.AttemptIds, p.Versions = append(p.AttemptIds, uid(e.AttemptID.ID)), append(p.Versions, e.Version)
 	p.EventTypes, p.Sources = append(p.EventTypes, e.Type), append(p.Sources, string(e.Source))
 	p.Payloads, p.Messages = append(p.Payloads, payloadText(e)), append(p.Messages, messageText(e))
-	p.TraceIds, p.OccurredAts = append(p.TraceIds, uid(e.TraceID.ID)), append(p.OccurredAts, at(now))
-	p.Shards = append(p.Shards, outboxShard(e.ProjectID))
+	p.TraceIds, p.Shards = append(p.TraceIds, uid(e.TraceID.ID)), append(p.Shards, outboxShard(e.ProjectID))
 }
 
-func addTask(p *dbgen.EventAppendParams, t domain.Task, c changed) {
-	p.ChangedIds, p.ChangedOrds = append(p.ChangedIds, uid(t.ID.ID)), append(p.ChangedOrds, int32(c.event))
-	p.VersionsBefore, p.VersionsAfter = append(p.VersionsBefore, c.before), append(p.VersionsAfter, t.Version)
+// addTask adds the task behind the event. final marks its newest event of the
+// batch, whose values are written; before is the version that it was locked with.
+func addTask(p *dbgen.EventAppendParams, t domain.Task, final bool, before int64) {
+	p.Finals, p.VersionsBefore = append(p.Finals, final), append(p.VersionsBefore, before)
 	p.Statuses, p.Phases = append(p.Statuses, string(t.Status())), append(p.Phases, string(t.Phase))
 	p.Cancels, p.UnknownSinces = append(p.Cancels, string(t.Cancel)), append(p.UnknownSinces, atPtr(t.UnknownSince))
 	p.Stages, p.Progresses = append(p.Stages, string(t.Stage)), append(p.Progresses, percent(t.Progress))

@@ -26,6 +26,7 @@ func addAttempt(p *dbgen.AttemptUpdateManyParams, a domain.Attempt) {
 	p.PollLeases, p.PollLeaseUntils = append(p.PollLeases, uid(a.PollLease)), append(p.PollLeaseUntils, atPtr(a.PollLeaseUntil))
 	p.NextPollAts, p.PollCounts = append(p.NextPollAts, atPtr(a.NextPollAt)), append(p.PollCounts, int32(a.PollCount))
 	p.PollFailures, p.PollHintAts = append(p.PollFailures, int32(a.PollFailures)), append(p.PollHintAts, atPtr(a.PollHintAt))
+	p.LastQueryAts, p.AdoptedBys = append(p.LastQueryAts, atPtr(a.LastQueryAt)), append(p.AdoptedBys, uid(a.AdoptedBy.ID))
 	p.NextReconcileAts = append(p.NextReconcileAts, atPtr(a.NextReconcileAt))
 	p.ReconcileCounts = append(p.ReconcileCounts, int32(a.ReconcileCount))
 	p.Overdues, p.Conflicteds = append(p.Overdues, a.Overdue), append(p.Conflicteds, a.Conflicted)

@@ -43,6 +43,7 @@ func attemptOf(r dbgen.TaskAttempt) (domain.Attempt, error) {
 		SubmitCount: int(r.SubmitCount), SubmittedAt: timePtr(r.SubmittedAt),
 		PollLease: idOf(r.PollLease), PollLeaseUntil: timePtr(r.PollLeaseUntil), NextPollAt: timePtr(r.NextPollAt),
 		PollCount: int(r.PollCount), PollFailures: int(r.PollFailures), PollHintAt: timePtr(r.PollHintAt),
+		LastQueryAt: timePtr(r.LastQueryAt), AdoptedBy: domain.ActionID{ID: idOf(r.AdoptedBy)},
 		NextReconcileAt: timePtr(r.NextReconcileAt), ReconcileCount: int(r.ReconcileCount),
 		Overdue: r.Overdue, Conflicted: r.Conflicted, Credits: r.Credits, Closing: domain.Closing(r.Closing),
 		CreatedAt: timeOf(r.CreatedAt), UpdatedAt: timeOf(r.UpdatedAt), TerminalAt: timePtr(r.TerminalAt),

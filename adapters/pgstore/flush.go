@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
-	"github.com/aivedio/aivedio/domain"
 )
 
 // queue puts the whole plan into the pipeline, the streams last: accounts are
@@ -155,14 +154,4 @@ func (u *unit) queueLedger(ctx context.Context, q *dbgen.Queries) {
 	}
 	queued(q.AccountLockQuiet(ctx, p.TenantIds))
 	queued(q.LedgerAppend(ctx, &p))
-}
-
-// sortedTasks lists the changed tasks in the order of their ids.
-func (p *plan) sortedTasks() []domain.TaskID {
-	ids := make([]domain.TaskID, 0, len(p.changed))
-	for id := range p.changed {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b domain.TaskID) int { return slices.Compare(a.ID[:], b.ID[:]) })
-	return ids
 }

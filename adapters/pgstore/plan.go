@@ -40,10 +40,11 @@ type opened struct {
 	tokenHash []byte
 }
 
-// pendingEvent is an event that waits for its number; result is the place of the
-// item that caused it, −1 for none.
+// pendingEvent is an event that waits for its number, with the task behind it;
+// result is the place of the item that caused it.
 type pendingEvent struct {
 	domain.Event
+	task   domain.Task
 	result int
 }
 
@@ -119,7 +120,7 @@ func (p *plan) emit(before domain.Task, d domain.Decision) {
 	}
 	c.event = len(p.events)
 	p.changed[d.Task.ID] = c
-	p.events = append(p.events, pendingEvent{*d.Event, len(p.results)})
+	p.events = append(p.events, pendingEvent{*d.Event, d.Task, len(p.results)})
 }
 
 // follow plans operations, conflicts and cases of a decision.

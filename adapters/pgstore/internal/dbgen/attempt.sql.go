@@ -66,7 +66,7 @@ func (q *Queries) AttemptInsert(ctx context.Context, arg *AttemptInsertParams) e
 }
 
 const attemptJob = `-- name: AttemptJob :one
-SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
+SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM task_attempts a
 JOIN generation_tasks t ON t.id = a.task_id
 JOIN task_inputs i ON i.task_id = a.task_id
@@ -137,12 +137,14 @@ func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow
 		&i.TaskAttempt.PollCount,
 		&i.TaskAttempt.PollFailures,
 		&i.TaskAttempt.PollHintAt,
+		&i.TaskAttempt.LastQueryAt,
 		&i.TaskAttempt.NextReconcileAt,
 		&i.TaskAttempt.ReconcileCount,
 		&i.TaskAttempt.Overdue,
 		&i.TaskAttempt.Conflicted,
 		&i.TaskAttempt.Credits,
 		&i.TaskAttempt.Closing,
+		&i.TaskAttempt.AdoptedBy,
 		&i.TaskAttempt.CreatedAt,
 		&i.TaskAttempt.UpdatedAt,
 		&i.TaskAttempt.TerminalAt,
@@ -160,7 +162,7 @@ func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow
 }
 
 const attemptJobs = `-- name: AttemptJobs :many
-SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
+SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM (SELECT unnest($1::uuid[]) AS id, unnest($2::int[]) AS ord) w
 JOIN task_attempts a ON a.id = w.id
 JOIN generation_tasks t ON t.id = a.task_id
@@ -238,12 +240,14 @@ func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int
 			&i.TaskAttempt.PollCount,
 			&i.TaskAttempt.PollFailures,
 			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.LastQueryAt,
 			&i.TaskAttempt.NextReconcileAt,
 			&i.TaskAttempt.ReconcileCount,
 			&i.TaskAttempt.Overdue,
 			&i.TaskAttempt.Conflicted,
 			&i.TaskAttempt.Credits,
 			&i.TaskAttempt.Closing,
+			&i.TaskAttempt.AdoptedBy,
 			&i.TaskAttempt.CreatedAt,
 			&i.TaskAttempt.UpdatedAt,
 			&i.TaskAttempt.TerminalAt,
@@ -268,7 +272,7 @@ func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int
 }
 
 const attemptLock = `-- name: AttemptLock :many
-SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash, status, last_provider_seq, last_provider_at, progress, progress_at, deferred_progress, deferred_until, outputs, error_class, error_code, submit_lease, submit_lease_until, next_submit_at, submit_count, submitted_at, poll_lease, poll_lease_until, next_poll_at, poll_count, poll_failures, poll_hint_at, next_reconcile_at, reconcile_count, overdue, conflicted, credits, closing, created_at, updated_at, terminal_at FROM task_attempts WHERE id IN (
+SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash, status, last_provider_seq, last_provider_at, progress, progress_at, deferred_progress, deferred_until, outputs, error_class, error_code, submit_lease, submit_lease_until, next_submit_at, submit_count, submitted_at, poll_lease, poll_lease_until, next_poll_at, poll_count, poll_failures, poll_hint_at, last_query_at, next_reconcile_at, reconcile_count, overdue, conflicted, credits, closing, adopted_by, created_at, updated_at, terminal_at FROM task_attempts WHERE id IN (
     SELECT unnest($1::uuid[])
     UNION
     SELECT t.current_attempt_id FROM generation_tasks t WHERE t.id = ANY($2::uuid[])
@@ -318,12 +322,14 @@ func (q *Queries) AttemptLock(ctx context.Context, ids []pgtype.UUID, taskIds []
 			&i.PollCount,
 			&i.PollFailures,
 			&i.PollHintAt,
+			&i.LastQueryAt,
 			&i.NextReconcileAt,
 			&i.ReconcileCount,
 			&i.Overdue,
 			&i.Conflicted,
 			&i.Credits,
 			&i.Closing,
+			&i.AdoptedBy,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.TerminalAt,
@@ -459,9 +465,9 @@ UPDATE task_attempts a SET
     submit_lease = i.submit_lease, submit_lease_until = i.submit_lease_until, next_submit_at = i.next_submit_at,
     submit_count = i.submit_count, submitted_at = i.submitted_at,
     poll_lease = i.poll_lease, poll_lease_until = i.poll_lease_until, next_poll_at = i.next_poll_at,
-    poll_count = i.poll_count, poll_failures = i.poll_failures, poll_hint_at = i.poll_hint_at,
+    poll_count = i.poll_count, poll_failures = i.poll_failures, poll_hint_at = i.poll_hint_at, last_query_at = i.last_query_at,
     next_reconcile_at = i.next_reconcile_at, reconcile_count = i.reconcile_count,
-    overdue = i.overdue, conflicted = i.conflicted, credits = i.credits, closing = i.closing,
+    overdue = i.overdue, conflicted = i.conflicted, credits = i.credits, closing = i.closing, adopted_by = i.adopted_by,
     updated_at = i.updated_at, terminal_at = i.terminal_at
 FROM (
     SELECT unnest($1::uuid[]) AS id, unnest($2::text[]) AS provider_task_id, unnest($3::text[]) AS status,
@@ -475,10 +481,11 @@ FROM (
         unnest($18::uuid[]) AS poll_lease, unnest($19::timestamptz[]) AS poll_lease_until,
         unnest($20::timestamptz[]) AS next_poll_at, unnest($21::int[]) AS poll_count,
         unnest($22::int[]) AS poll_failures, unnest($23::timestamptz[]) AS poll_hint_at,
-        unnest($24::timestamptz[]) AS next_reconcile_at, unnest($25::int[]) AS reconcile_count,
-        unnest($26::bool[]) AS overdue, unnest($27::bool[]) AS conflicted,
-        unnest($28::bigint[]) AS credits, unnest($29::text[]) AS closing,
-        unnest($30::timestamptz[]) AS updated_at, unnest($31::timestamptz[]) AS terminal_at
+        unnest($24::timestamptz[]) AS last_query_at,
+        unnest($25::timestamptz[]) AS next_reconcile_at, unnest($26::int[]) AS reconcile_count,
+        unnest($27::bool[]) AS overdue, unnest($28::bool[]) AS conflicted,
+        unnest($29::bigint[]) AS credits, unnest($30::text[]) AS closing, unnest($31::uuid[]) AS adopted_by,
+        unnest($32::timestamptz[]) AS updated_at, unnest($33::timestamptz[]) AS terminal_at
 ) i
 WHERE a.id = i.id
 `
@@ -507,12 +514,14 @@ type AttemptUpdateManyParams struct {
 	PollCounts         []int32
 	PollFailures       []int32
 	PollHintAts        []pgtype.Timestamptz
+	LastQueryAts       []pgtype.Timestamptz
 	NextReconcileAts   []pgtype.Timestamptz
 	ReconcileCounts    []int32
 	Overdues           []bool
 	Conflicteds        []bool
 	Credits            []int64
 	Closings           []string
+	AdoptedBys         []pgtype.UUID
 	UpdatedAts         []pgtype.Timestamptz
 	TerminalAts        []pgtype.Timestamptz
 }
@@ -542,12 +551,14 @@ func (q *Queries) AttemptUpdateMany(ctx context.Context, arg *AttemptUpdateManyP
 		arg.PollCounts,
 		arg.PollFailures,
 		arg.PollHintAts,
+		arg.LastQueryAts,
 		arg.NextReconcileAts,
 		arg.ReconcileCounts,
 		arg.Overdues,
 		arg.Conflicteds,
 		arg.Credits,
 		arg.Closings,
+		arg.AdoptedBys,
 		arg.UpdatedAts,
 		arg.TerminalAts,
 	)

@@ -17,66 +17,60 @@ WITH input AS (
         unnest($4::uuid[]) AS user_id, unnest($5::uuid[]) AS task_id, unnest($6::uuid[]) AS attempt_id,
         unnest($7::bigint[]) AS version, unnest($8::text[]) AS event_type, unnest($9::text[]) AS payload,
         unnest($10::text[]) AS message, unnest($11::text[]) AS source, unnest($12::uuid[]) AS trace_id,
-        unnest($13::timestamptz[]) AS occurred_at, unnest($14::smallint[]) AS shard
+        unnest($13::smallint[]) AS shard,
+        unnest($14::bool[]) AS final, unnest($15::bigint[]) AS version_before,
+        unnest($16::text[]) AS status, unnest($17::text[]) AS phase, unnest($18::text[]) AS cancel,
+        unnest($19::timestamptz[]) AS unknown_since, unnest($20::text[]) AS stage,
+        unnest($21::smallint[]) AS progress, unnest($22::uuid[]) AS current_attempt_id,
+        unnest($23::int[]) AS attempt_count, unnest($24::uuid[]) AS asset_id,
+        unnest($25::text[]) AS error_code, unnest($26::bool[]) AS error_retryable,
+        unnest($27::uuid[]) AS error_trace_id,
+        unnest($28::timestamptz[]) AS updated_at, unnest($29::timestamptz[]) AS terminal_at
 ), counted AS (
-    SELECT input.project_id, count(*) AS n FROM input GROUP BY input.project_id
-), newest AS (
-    SELECT DISTINCT ON (input.project_id) input.project_id, input.task_id, input.version
-    FROM input ORDER BY input.project_id, input.ord DESC
+    SELECT input.project_id, count(*) AS n, max(input.ord) AS ord FROM input GROUP BY input.project_id
 ), advanced AS (
     UPDATE project_streams s SET
         last_event_id = s.last_event_id + c.n,
-        last_at = greatest(s.last_at, aivedio_clock($15::timestamptz)),
-        last_task_id = l.task_id, last_task_version = l.version
-    FROM counted c JOIN newest l ON l.project_id = c.project_id
+        last_at = greatest(s.last_at, aivedio_clock($30::timestamptz)),
+        last_task_id = i.task_id, last_task_version = i.version
+    FROM counted c JOIN input i ON i.ord = c.ord
     WHERE s.project_id = c.project_id
     RETURNING s.project_id, s.last_event_id - c.n AS base, s.last_at AS at
 ), numbered AS (
-    SELECT i.ord, i.project_id, i.task_id, a.at,
-        (a.base + row_number() OVER (PARTITION BY i.project_id ORDER BY i.ord))::bigint AS event_id
+    SELECT i.ord, i.tenant_id, i.project_id, i.user_id, i.task_id, i.attempt_id, i.version, i.event_type, i.payload, i.message, i.source, i.trace_id, i.shard, i.final, i.version_before, i.status, i.phase, i.cancel, i.unknown_since, i.stage, i.progress, i.current_attempt_id, i.attempt_count, i.asset_id, i.error_code, i.error_retryable, i.error_trace_id, i.updated_at, i.terminal_at, a.at, (a.base + row_number() OVER (PARTITION BY i.project_id ORDER BY i.ord))::bigint AS event_id
     FROM input i JOIN advanced a ON a.project_id = i.project_id
 ), events AS (
     INSERT INTO task_events (event_id, tenant_id, project_id, user_id, task_id, attempt_id, task_version, event_type,
         public_payload, source, trace_id, occurred_at, created_at)
-    SELECT n.event_id, i.tenant_id, i.project_id, i.user_id, i.task_id, i.attempt_id, i.version, i.event_type,
-        i.payload::jsonb, i.source, i.trace_id, i.occurred_at, n.at
-    FROM input i JOIN numbered n ON n.ord = i.ord
+    SELECT n.event_id, n.tenant_id, n.project_id, n.user_id, n.task_id, n.attempt_id, n.version, n.event_type,
+        n.payload::jsonb, n.source, n.trace_id, $30::timestamptz, n.at
+    FROM numbered n
     RETURNING 1
 ), outbox AS (
     INSERT INTO outbox_events (shard, project_id, event_id, aggregate_type, aggregate_id, aggregate_version, event_type, payload, created_at)
-    SELECT i.shard, i.project_id, n.event_id, 'task', i.task_id, i.version, i.event_type,
-        i.message::jsonb || jsonb_build_object('event_id', n.event_id,
-            'occurred_at', to_char(n.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
-        n.at
-    FROM input i JOIN numbered n ON n.ord = i.ord
-    ORDER BY i.ord
+    SELECT o.shard, o.project_id, o.event_id, 'task', o.task_id, o.version, o.event_type,
+        (left(o.message, -1) || ',"event_id":' || o.event_id || ',"occurred_at":"'
+            || to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}')::jsonb,
+        o.at
+    FROM numbered o
+    ORDER BY o.ord
     RETURNING 1
-), changed AS (
-    SELECT unnest($16::uuid[]) AS id, unnest($17::int[]) AS ord,
-        unnest($18::bigint[]) AS version_before, unnest($19::bigint[]) AS version,
-        unnest($20::text[]) AS status, unnest($21::text[]) AS phase, unnest($22::text[]) AS cancel,
-        unnest($23::timestamptz[]) AS unknown_since, unnest($24::text[]) AS stage,
-        unnest($25::smallint[]) AS progress, unnest($26::uuid[]) AS current_attempt_id,
-        unnest($27::int[]) AS attempt_count, unnest($28::uuid[]) AS asset_id,
-        unnest($29::text[]) AS error_code, unnest($30::bool[]) AS error_retryable,
-        unnest($31::uuid[]) AS error_trace_id,
-        unnest($32::timestamptz[]) AS updated_at, unnest($33::timestamptz[]) AS terminal_at
 ), tasks AS (
     UPDATE generation_tasks t SET
-        version = c.version, last_event_id = n.event_id, status = c.status, phase = c.phase, cancel = c.cancel,
+        version = c.version, last_event_id = c.event_id, status = c.status, phase = c.phase, cancel = c.cancel,
         unknown_since = c.unknown_since, stage = c.stage, progress = NULLIF(c.progress, '-1'::smallint),
         current_attempt_id = c.current_attempt_id, attempt_count = c.attempt_count, asset_id = c.asset_id,
         error_code = NULLIF(c.error_code, ''),
         error_retryable = CASE WHEN c.error_code = '' THEN NULL ELSE c.error_retryable END,
         error_trace_id = c.error_trace_id, updated_at = c.updated_at, terminal_at = c.terminal_at
-    FROM changed c JOIN numbered n ON n.ord = c.ord
-    WHERE t.id = c.id AND t.version = c.version_before
+    FROM numbered c
+    WHERE c.final AND t.id = c.task_id AND t.version = c.version_before
     RETURNING 1
 ), checked AS (
     SELECT aivedio_expect('streams', (SELECT count(*) FROM counted), (SELECT count(*) FROM advanced))
        AND aivedio_expect('events', (SELECT count(*) FROM input), (SELECT count(*) FROM events))
        AND aivedio_expect('outbox', (SELECT count(*) FROM input), (SELECT count(*) FROM outbox))
-       AND aivedio_expect('tasks', (SELECT count(*) FROM changed), (SELECT count(*) FROM tasks)) AS ok
+       AND aivedio_expect('tasks', (SELECT count(*) FROM input WHERE input.final), (SELECT count(*) FROM tasks)) AS ok
 )
 SELECT n.ord::int AS ord, n.event_id::bigint AS event_id, n.at::timestamptz AS at
 FROM checked LEFT JOIN numbered n ON checked.ok
@@ -96,13 +90,9 @@ type EventAppendParams struct {
 	Messages          []string
 	Sources           []string
 	TraceIds          []pgtype.UUID
-	OccurredAts       []pgtype.Timestamptz
 	Shards            []int16
-	Now               pgtype.Timestamptz
-	ChangedIds        []pgtype.UUID
-	ChangedOrds       []int32
+	Finals            []bool
 	VersionsBefore    []int64
-	VersionsAfter     []int64
 	Statuses          []string
 	Phases            []string
 	Cancels           []string
@@ -117,6 +107,7 @@ type EventAppendParams struct {
 	ErrorTraceIds     []pgtype.UUID
 	UpdatedAts        []pgtype.Timestamptz
 	TerminalAts       []pgtype.Timestamptz
+	Now               pgtype.Timestamptz
 }
 
 type EventAppendRow struct {
@@ -129,6 +120,11 @@ type EventAppendRow struct {
 // streams, numbers the events of each project in the order of the input, inserts
 // them with their outbox rows and brings the tasks to their new values. Any count
 // that is not what it has to be ends the transaction.
+//
+// Each row is an event with the task behind it; the newest one of a task is final
+// and carries the version that the task had when it was locked. The message ends
+// with its brace, before which the number and the time are added: of two equal
+// keys JSONB keeps the last.
 func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]EventAppendRow, error) {
 	rows, err := q.db.Query(ctx, eventAppend,
 		arg.Ords,
@@ -143,13 +139,9 @@ func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]Ev
 		arg.Messages,
 		arg.Sources,
 		arg.TraceIds,
-		arg.OccurredAts,
 		arg.Shards,
-		arg.Now,
-		arg.ChangedIds,
-		arg.ChangedOrds,
+		arg.Finals,
 		arg.VersionsBefore,
-		arg.VersionsAfter,
 		arg.Statuses,
 		arg.Phases,
 		arg.Cancels,
@@ -164,6 +156,7 @@ func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]Ev
 		arg.ErrorTraceIds,
 		arg.UpdatedAts,
 		arg.TerminalAts,
+		arg.Now,
 	)
 	if err != nil {
 		return nil, err

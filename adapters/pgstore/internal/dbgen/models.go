@@ -369,12 +369,14 @@ type TaskAttempt struct {
 	PollCount        int32
 	PollFailures     int32
 	PollHintAt       *time.Time
+	LastQueryAt      *time.Time
 	NextReconcileAt  *time.Time
 	ReconcileCount   int32
 	Overdue          bool
 	Conflicted       bool
 	Credits          int64
 	Closing          string
+	AdoptedBy        pgtype.UUID
 	CreatedAt        pgtype.Timestamptz
 	UpdatedAt        pgtype.Timestamptz
 	TerminalAt       *time.Time
