@@ -15,6 +15,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"gopkg.in/yaml.v3"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -92,6 +93,9 @@ type RedisConfig struct {
 type RocketMQConfig struct {
 	NameServers []string `yaml:"name_servers" env:"AIVEDIO_ROCKETMQ_NAME_SERVERS"`
 	Topic       string   `yaml:"topic" env:"AIVEDIO_ROCKETMQ_TOPIC"`
+	// GroupPrefix begins the names of consumer groups: two systems on one broker
+	// need different topics and different prefixes.
+	GroupPrefix string `yaml:"group_prefix" env:"AIVEDIO_ROCKETMQ_GROUP_PREFIX"`
 }
 
 // MediaConfig is where published files live.
@@ -122,6 +126,24 @@ type WorkConfig struct {
 	Submits int `yaml:"submits" env:"AIVEDIO_SUBMITS"`
 	Polls   int `yaml:"polls" env:"AIVEDIO_POLLS"`
 	Fetches int `yaml:"fetches" env:"AIVEDIO_FETCHES"`
+	// SubmitTimeout bounds one call of a vendor's create. SubmitLease, at least 5 s
+	// more, is when a submit whose process died counts as unknown.
+	SubmitTimeout time.Duration `yaml:"submit_timeout" env:"AIVEDIO_SUBMIT_TIMEOUT"`
+	SubmitLease   time.Duration `yaml:"submit_lease" env:"AIVEDIO_SUBMIT_LEASE"`
+	// MediaTimeout bounds one download. MediaLease, at least 5 s more, is when
+	// another process takes over from one that died.
+	MediaTimeout time.Duration `yaml:"media_timeout" env:"AIVEDIO_MEDIA_TIMEOUT"`
+	MediaLease   time.Duration `yaml:"media_lease" env:"AIVEDIO_MEDIA_LEASE"`
+}
+
+// submitter is what the submit role is told.
+func (w WorkConfig) submitter() app.SubmitterConfig {
+	return app.SubmitterConfig{Concurrency: w.Submits, CallTimeout: w.SubmitTimeout, Lease: w.SubmitLease}
+}
+
+// media is what the media role is told.
+func (w WorkConfig) media() app.MediaConfig {
+	return app.MediaConfig{OperationConfig: app.OperationConfig{Concurrency: w.Fetches, Timeout: w.MediaTimeout, Lease: w.MediaLease}}
 }
 
 // ProviderConfig is one vendor.
@@ -146,9 +168,12 @@ func DefaultConfig() Config {
 		Roles: Roles(), Listen: "127.0.0.1:8080", StopTimeout: 20 * time.Second, LogFormat: "json", LogLevel: "info",
 		Database: DatabaseConfig{Conns: 16, CallbackConns: 4},
 		Redis:    RedisConfig{Prefix: "aivedio"},
-		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events"},
+		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events", GroupPrefix: "aivedio-"},
 		Media:    MediaConfig{MaxBytes: 2 << 30},
-		Work:     WorkConfig{Processors: 4, Submits: 32, Polls: 32, Fetches: 4},
+		Work: WorkConfig{
+			Processors: 4, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
+			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
+		},
 	}
 }
 
@@ -200,6 +225,9 @@ func (c Config) Validate() error {
 	}
 	if c.Work.Processors < 1 || c.Work.Submits < 1 || c.Work.Polls < 1 || c.Work.Fetches < 1 {
 		bad("work: processors, submits, polls and fetches must be at least 1")
+	}
+	if err := errors.Join(c.Work.submitter().Validate(), c.Work.media().Validate()); err != nil {
+		bad("work: %w", err)
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		bad("log_format must be json or text")

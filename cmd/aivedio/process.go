@@ -131,7 +131,9 @@ func (p *process) openBus(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	bus, err := rocketbus.Open(ctx, rocketbus.Config{NameServers: p.cfg.RocketMQ.NameServers, Topic: p.cfg.RocketMQ.Topic, Logger: p.log})
+	bus, err := rocketbus.Open(ctx, rocketbus.Config{
+		NameServers: p.cfg.RocketMQ.NameServers, Topic: p.cfg.RocketMQ.Topic, GroupPrefix: p.cfg.RocketMQ.GroupPrefix, Logger: p.log,
+	})
 	if err != nil {
 		return fmt.Errorf("RocketMQ: %w", err)
 	}

@@ -37,8 +37,9 @@ func (p *process) loops() ([]loop, error) {
 
 // submitLoops is the only place that gives a part the power to create (I8).
 func (p *process) submitLoops() ([]loop, error) {
-	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.env, Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota},
-		app.SubmitterConfig{CallbackBase: p.cfg.PublicURL, Concurrency: p.cfg.Work.Submits})
+	cfg := p.cfg.Work.submitter()
+	cfg.CallbackBase = p.cfg.PublicURL
+	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.env, Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota}, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +84,9 @@ func (p *process) dispatchLoops() ([]loop, error) {
 }
 
 func (p *process) mediaLoops() ([]loop, error) {
-	m, err := app.NewMedia(app.MediaDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Media: p.media, Downloader: p.downloader()},
-		app.MediaConfig{MaxBytes: p.cfg.Media.MaxBytes})
+	cfg := p.cfg.Work.media()
+	cfg.MaxBytes = p.cfg.Media.MaxBytes
+	m, err := app.NewMedia(app.MediaDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Media: p.media, Downloader: p.downloader()}, cfg)
 	if err != nil {
 		return nil, err
 	}
