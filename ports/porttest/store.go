@@ -62,37 +62,54 @@ type storeTest struct {
 	run  func(t *testing.T, b *storeBench)
 }
 
-// Store runs the conformance suite of ports.Store. open is called once for each
-// test, from several goroutines, and returns an empty store that is cleaned up
-// with the test.
+// storeGroup is a number of promises about one part of the store.
+type storeGroup struct {
+	name  string
+	tests []storeTest
+	// shared tests look at nothing beyond their own tenant, and take turns on one
+	// store: opening one may cost more than the test.
+	shared bool
+}
+
+func storeGroups() []storeGroup {
+	const shared = true
+	return []storeGroup{
+		{"Create", createTests(), shared},
+		{"Apply", applyTests(), shared},
+		{"Ref", refTests(), shared},
+		{"Order", orderTests(), shared},
+		{"Events", eventsTests(), shared},
+		{"Reader", readerTests(), shared},
+		{"Timeline", timelineTests(), shared},
+		{"Ledger", ledgerTests(), shared},
+		{"Operations", operationTests(), false},
+		{"Work", workTests(), false},
+		{"Receive", receiveTests(), false},
+		{"Process", processTests(), false},
+		{"Revive", reviveTests(), false},
+		{"Outbox", outboxTests(), false},
+		{"Shards", shardTests(), false},
+		{"BusRetries", busRetryTests(), false},
+		{"Access", accessTests(), false},
+		{"Desk", deskTests(), false},
+	}
+}
+
+// Store runs the conformance suite of ports.Store. open is called many times,
+// from several goroutines, and returns an empty store that is cleaned up with
+// its test.
 func Store(t *testing.T, open func(t *testing.T) StoreFixture) {
 	t.Helper()
-	groups := []struct {
-		name  string
-		tests []storeTest
-	}{
-		{"Create", createTests()},
-		{"Apply", applyTests()},
-		{"Ref", refTests()},
-		{"Order", orderTests()},
-		{"Events", eventsTests()},
-		{"Reader", readerTests()},
-		{"Timeline", timelineTests()},
-		{"Ledger", ledgerTests()},
-		{"Operations", operationTests()},
-		{"Work", workTests()},
-		{"Receive", receiveTests()},
-		{"Process", processTests()},
-		{"Revive", reviveTests()},
-		{"Outbox", outboxTests()},
-		{"Shards", shardTests()},
-		{"BusRetries", busRetryTests()},
-		{"Access", accessTests()},
-		{"Desk", deskTests()},
-	}
-	for _, group := range groups {
+	for _, group := range storeGroups() {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
+			if group.shared {
+				fixture := open(t)
+				for _, test := range group.tests {
+					t.Run(test.name, func(t *testing.T) { test.run(t, newStoreBench(t, fixture)) })
+				}
+				return
+			}
 			for _, test := range group.tests {
 				t.Run(test.name, func(t *testing.T) {
 					t.Parallel()
@@ -107,6 +124,9 @@ func Store(t *testing.T, open func(t *testing.T) StoreFixture) {
 func newStoreBench(t *testing.T, fixture StoreFixture) *storeBench {
 	t.Helper()
 	b := &storeBench{StoreFixture: fixture, t: t, ctx: context.WithoutCancel(t.Context())}
+	if b.InjectRollback != nil {
+		t.Cleanup(func() { b.InjectRollback(0) })
+	}
 	b.tenant = b.newTenant("tenant", 1_000_000)
 	b.project = b.newProject(b.tenant, "project")
 	return b

@@ -96,7 +96,7 @@ func accessRevocation(t *testing.T, b *storeBench) {
 
 // accessNamesAreKept: a start may create its tenant and project again.
 func accessNamesAreKept(t *testing.T, b *storeBench) {
-	tenant, err := b.Store.CreateTenant(b.ctx, ports.Tenant{ID: domain.TenantID{ID: newID()}, Name: "tenant", Credits: 9_000_000, CreatedAt: b.Clock.Now()})
+	tenant, err := b.Store.CreateTenant(b.ctx, ports.Tenant{ID: domain.TenantID{ID: newID()}, Name: "tenant " + b.tenant.String(), Credits: 9_000_000, CreatedAt: b.Clock.Now()})
 	if err != nil || tenant.ID != b.tenant || tenant.Credits != 1_000_000 {
 		t.Errorf("the tenant again: %+v, %v", tenant, err)
 	}

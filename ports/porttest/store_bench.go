@@ -60,9 +60,11 @@ func hash(s string) []byte {
 	return sum[:]
 }
 
+// newTenant makes a tenant whose name nobody else has.
 func (b *storeBench) newTenant(name string, credits int64) domain.TenantID {
 	b.t.Helper()
-	tenant, err := b.Store.CreateTenant(b.ctx, ports.Tenant{ID: domain.TenantID{ID: newID()}, Name: name, Credits: credits, CreatedAt: b.Clock.Now()})
+	id := domain.TenantID{ID: newID()}
+	tenant, err := b.Store.CreateTenant(b.ctx, ports.Tenant{ID: id, Name: name + " " + id.String(), Credits: credits, CreatedAt: b.Clock.Now()})
 	if err != nil {
 		b.t.Fatalf("CreateTenant: %v", err)
 	}

@@ -232,6 +232,7 @@ func orderSnapshotAndEvents(t *testing.T, b *storeBench) {
 		defer close(done)
 		c.run()
 	}()
+	defer func() { <-done }() // also when a check ends the test
 	state, cursor := b.snapshot()
 	for last := false; !last; {
 		select {
