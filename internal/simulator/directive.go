@@ -23,7 +23,7 @@ type directive struct {
 }
 
 var (
-	directivePattern = regexp.MustCompile(`\[sim:([a-z0-9_]+)(?:=([^\]]*))?\]`)
+	directivePattern = regexp.MustCompile(`\[sim:([^\]=]+)(?:=([^\]]*))?\]`)
 	outputShapes     = []string{"string", "array", "object"}
 )
 
