@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"time"
@@ -57,6 +58,12 @@ type Config struct {
 	MaxHeaders  int
 	BodyTimeout time.Duration
 
+	// CallbackRate is how many deliveries per second one source address may send
+	// for one provider; 0 limits nothing. CallbackBurst is how many it may send at
+	// once; the rate rounded up when zero.
+	CallbackRate  float64
+	CallbackBurst int
+
 	// Now is the clock of signed URLs and durations; time.Now when nil.
 	Now func() time.Time
 	// Logger takes what clients must not see; slog.Default when nil.
@@ -100,6 +107,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxCallback = cmp.Or(c.MaxCallback, 1<<20)
 	c.MaxHeaders = cmp.Or(c.MaxHeaders, 100)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 10*time.Second)
+	c.CallbackBurst = cmp.Or(c.CallbackBurst, int(math.Ceil(c.CallbackRate)))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -132,6 +140,6 @@ func (c Config) Validate() error {
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")
 	}
-	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.SignedFor >= 0, "a limit is negative")
+	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0, "a limit is negative")
 	return errors.Join(faults...)
 }

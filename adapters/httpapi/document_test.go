@@ -162,7 +162,7 @@ func TestDocumentedCodes(t *testing.T) {
 		problemMalformed, problemUnknown, problemTruncated, problemQuery, problemCursor, problemFields, problemTooLarge,
 		problemMediaType, problemHeaders, problemInsecure, problemNoRoute, problemMethod, problemAnonymous, problemScope,
 		problemNotFound, problemURLExpired, problemURLInvalid, problemRange, problemInternal, problemUnavailable,
-		problemOverloaded, problemDelivery, problemCallback,
+		problemOverloaded, problemLimited, problemDelivery, problemCallback,
 	}
 	for _, tr := range translations {
 		all = append(all, tr.problem)

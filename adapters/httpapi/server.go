@@ -20,6 +20,7 @@ import (
 // Server holds the routes of a process.
 type Server struct {
 	cfg       Config
+	limits    *limiter
 	all       http.Handler
 	callbacks http.Handler
 }
@@ -31,7 +32,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, limits: newLimiter(cfg.CallbackRate, cfg.CallbackBurst)}
 	s.all = s.handler(s.routes())
 	s.callbacks = s.handler(append(s.callbackRoutes(), s.healthRoutes()...))
 	return s, nil
@@ -162,14 +163,7 @@ func (s *Server) insecure(r *http.Request) bool {
 		return false
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	trusted := false
-	for _, prefix := range s.cfg.TrustedProxies {
-		trusted = trusted || prefix.Contains(from.Addr().Unmap())
-	}
-	if !trusted {
+	if err != nil || !s.trusted(from.Addr().Unmap()) {
 		return false
 	}
 	for _, proto := range strings.Split(strings.Join(lines, ","), ",") {

@@ -27,6 +27,11 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	if req.Denied {
 		return h.deny(w, r, req)
 	}
+	if r.Method == http.MethodHead { // there is no body to wait for
+		streamHeaders(w.Header())
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	if wantsJSON(r.Header) {
 		return h.servePoll(w, r, req, q)
 	}

@@ -80,17 +80,22 @@ func (o *sse) writeHead() error {
 		return nil
 	}
 	o.head = true
-	header := o.w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("Connection", "keep-alive")
-	header.Set("X-Accel-Buffering", "no")
+	streamHeaders(o.w.Header())
 	o.w.WriteHeader(http.StatusOK)
 	if err := o.deadline(); err != nil {
 		return err
 	}
 	_, err := io.WriteString(o.w, padding+retryLine(o.cfg.between(2*time.Second, 5*time.Second))+"\n")
 	return err
+}
+
+// streamHeaders are those of specification 12.9.3: no proxy may collect, keep or
+// change the stream.
+func streamHeaders(header http.Header) {
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("Connection", "keep-alive")
+	header.Set("X-Accel-Buffering", "no")
 }
 
 func retryLine(d time.Duration) string {

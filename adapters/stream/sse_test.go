@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -39,6 +40,19 @@ func TestStreamHead(t *testing.T) {
 		}
 		if diff := cmp.Diff(block{id: e.Cursor().String()}, blocks[2], cmp.AllowUnexported(block{})); diff != "" {
 			t.Errorf("first position (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestHead answers a HEAD at once, or it would wait for ever for nothing.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodHead, "/events", nil)
+		if err := b.hub.ServeEvents(w, r, StreamRequest{Project: testProject}); err != nil || w.Header().Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%v, %v", err, w.Header())
 		}
 	})
 }
