@@ -54,6 +54,9 @@ type Config struct {
 	PublicURL string `yaml:"public_url" env:"AIVEDIO_PUBLIC_URL"`
 	// TrustedProxies are networks whose X-Forwarded-Proto counts.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AIVEDIO_TRUSTED_PROXIES"`
+	// CallbackRate is how many deliveries per second one source address may send
+	// for one provider; 0 sets no limit.
+	CallbackRate float64 `yaml:"callback_rate" env:"AIVEDIO_CALLBACK_RATE"`
 	// StopTimeout bounds an orderly stop.
 	StopTimeout time.Duration `yaml:"stop_timeout" env:"AIVEDIO_STOP_TIMEOUT"`
 	// LogFormat is json or text; LogLevel debug, info, warn or error.
@@ -228,6 +231,9 @@ func (c Config) Validate() error {
 	}
 	if err := errors.Join(c.Work.submitter().Validate(), c.Work.media().Validate()); err != nil {
 		bad("work: %w", err)
+	}
+	if c.CallbackRate < 0 {
+		bad("callback_rate must be 0, for no limit, or a number of deliveries per second")
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		bad("log_format must be json or text")

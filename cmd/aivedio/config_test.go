@@ -1,61 +1,129 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
-// A lease that does not outlast its call would let a second process begin while
-// the first still works: such a configuration is refused before anything starts.
-func TestLeasesMustOutlastCalls(t *testing.T) {
+var testKey = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
+
+// goodConfig is the least that passes.
+func goodConfig() Config {
+	cfg := DefaultConfig()
+	cfg.Database.URL = "postgres://localhost/x"
+	cfg.PublicURL = "https://callbacks.example.com"
+	cfg.Media.Dir = "/tmp/media"
+	cfg.Secrets = SecretsConfig{CallbackKeys: []string{testKey}, PayloadKeys: []string{testKey}, SigningKey: testKey}
+	cfg.Providers = map[string]ProviderConfig{"replicate": {Accounts: []AccountConfig{{ID: "main", APIKey: "k", WebhookSecrets: []string{"whsec_" + testKey}}}}}
+	return cfg
+}
+
+func TestConfigFaults(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		change func(*WorkConfig)
-		want   string
+	if err := goodConfig().Validate(); err != nil {
+		t.Fatalf("a good configuration: %v", err)
+	}
+	for name, tc := range map[string]struct {
+		spoil func(*Config)
+		want  string
 	}{
-		{"defaults", func(*WorkConfig) {}, ""},
-		{"short and sound", func(w *WorkConfig) { w.SubmitTimeout, w.SubmitLease = 5*time.Second, 10*time.Second }, ""},
-		{"submit", func(w *WorkConfig) { w.SubmitLease = w.SubmitTimeout }, "submitter: lease must exceed"},
-		{"media", func(w *WorkConfig) { w.MediaLease = w.MediaTimeout }, "media: lease must exceed"},
-		{"negative", func(w *WorkConfig) { w.MediaTimeout = -1 }, "negative"},
+		"role":             {func(c *Config) { c.Roles = []Role{"cook"} }, `"cook" is not a role`},
+		"no role":          {func(c *Config) { c.Roles = nil }, "at least one of"},
+		"no database":      {func(c *Config) { c.Database.URL = "" }, "database.url"},
+		"pool":             {func(c *Config) { c.Database.Conns = 1 }, "database.conns"},
+		"http":             {func(c *Config) { c.PublicURL = "http://x.example" }, "must be https"},
+		"no public url":    {func(c *Config) { c.PublicURL = "" }, "public_url"},
+		"public url query": {func(c *Config) { c.PublicURL = "https://x.example/?a=1" }, "public_url"},
+		"split bus":        {func(c *Config) { c.Roles = []Role{RoleRelay} }, "rocketmq.name_servers"},
+		"split notifier":   {func(c *Config) { c.Roles = []Role{RoleGateway} }, "redis.url"},
+		"short key":        {func(c *Config) { c.Secrets.CallbackKeys = []string{"c2hvcnQ="} }, "secrets.callback_keys"},
+		"long payload key": {func(c *Config) {
+			c.Secrets.PayloadKeys = []string{base64.StdEncoding.EncodeToString(make([]byte, 40))}
+		}, "secrets.payload_keys"},
+		"unset variable": {func(c *Config) { c.Secrets.SigningKey = "env:AIVEDIO_NO_SUCH_VARIABLE" }, "AIVEDIO_NO_SUCH_VARIABLE is not set"},
+		"no vendor":      {func(c *Config) { c.Providers = nil }, "at least one vendor"},
+		"no account":     {func(c *Config) { c.Providers["replicate"] = ProviderConfig{} }, "providers.replicate"},
+		"negative price": {func(c *Config) {
+			c.Providers["replicate"] = ProviderConfig{Credits: -1, Accounts: c.Providers["replicate"].Accounts}
+		}, "credits"},
+		"no media":   {func(c *Config) { c.Media.Dir = "" }, "media.dir"},
+		"no workers": {func(c *Config) { c.Work.Polls = 0 }, "work:"},
+		"log format": {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			c := DefaultConfig()
-			tt.change(&c.Work)
-			var got string
-			if err := c.Validate(); err != nil {
-				got = err.Error() // other faults are there too: the defaults name no database
-			}
-			if tt.want == "" && strings.Contains(got, "lease") || !strings.Contains(got, tt.want) {
-				t.Errorf("%s, want %q", got, tt.want)
+			cfg := goodConfig()
+			tc.spoil(&cfg)
+			if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want a fault with %q", err, tc.want)
 			}
 		})
 	}
 }
 
-func TestWorkIsConfigured(t *testing.T) {
-	t.Setenv("AIVEDIO_MEDIA_LEASE", "31s")
-	file := filepath.Join(t.TempDir(), "aivedio.yaml")
-	text := "work: {submit_timeout: 7s, submit_lease: 13s, media_timeout: 20s, media_lease: 30s}\nrocketmq: {group_prefix: films-}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+// TestConfigFaultsTogether: one look shows everything that is wrong.
+func TestConfigFaultsTogether(t *testing.T) {
+	t.Parallel()
+	err := Config{}.Validate()
+	for _, want := range []string{"roles", "database.url", "secrets.payload_keys", "providers", "log_format"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %v", want, err)
+		}
+	}
+}
+
+func TestConfigFileRefusesUnknownKeys(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("databse:\n  url: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadConfig(file)
+	if _, err := LoadConfig(file); err == nil || !strings.Contains(err.Error(), "databse") {
+		t.Errorf("%v, want the misspelt key named", err)
+	}
+}
+
+// TestOrderOfSources: the file, then the environment.
+func TestOrderOfSources(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("listen: a:1\nlog_level: debug\ndatabase:\n  conns: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AIVEDIO_LISTEN", "b:2")
+	cfg, err := LoadConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Work.submitter(); s.CallTimeout != 7*time.Second || s.Lease != 13*time.Second || s.Concurrency != 32 {
-		t.Errorf("submitter %+v", s)
+	if cfg.Listen != "b:2" || cfg.LogLevel != "debug" || cfg.Database.Conns != 7 || cfg.Database.CallbackConns != DefaultConfig().Database.CallbackConns {
+		t.Errorf("%+v", cfg)
 	}
-	if m := c.Work.media(); m.Timeout != 20*time.Second || m.Lease != 31*time.Second || m.Concurrency != 4 {
-		t.Errorf("media %+v", m)
+}
+
+// TestDocumentedConfig: the file in docs/operations.md is a good one.
+func TestDocumentedConfig(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if c.RocketMQ.GroupPrefix != "films-" {
-		t.Errorf("group prefix %q", c.RocketMQ.GroupPrefix)
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/operations.md holds no configuration")
+	}
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"AIVEDIO_CALLBACK_KEY", "AIVEDIO_PAYLOAD_KEY", "AIVEDIO_SIGNING_KEY", "REPLICATE_API_TOKEN"} {
+		t.Setenv(name, testKey)
+	}
+	t.Setenv("REPLICATE_WEBHOOK_SECRET", "whsec_"+testKey)
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"config", "check", "--config", file}, streams{out: &out, err: &errs}); code != exitOK {
+		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }

@@ -45,7 +45,7 @@ func (r *runner) buildServers(api net.Listener) error {
 
 // httpConfig names the parts of the surface that the roles bring.
 func (r *runner) httpConfig() (httpapi.Config, error) {
-	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready}
+	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready, CallbackRate: r.cfg.CallbackRate}
 	var faults []error
 	for _, cidr := range r.cfg.TrustedProxies {
 		prefix, err := netip.ParsePrefix(cidr)
