@@ -42,18 +42,31 @@ func Create(task Task, attempt Attempt, now time.Time) Decision {
 	return d
 }
 
+// missing says what an input lacks that its kind needs, "" when it is complete.
+func (in Input) missing() string {
+	switch {
+	case in.Kind == InputObservation && in.Observation == nil:
+		return "an observation without its news"
+	case in.Kind == InputPollFailed && in.QueryError == nil:
+		return "a failed query without its error"
+	case (in.Kind == InputSubmitStarted || in.Kind == InputSubmitReplayed) && (in.Lease.IsZero() || in.LeaseUntil.IsZero()):
+		return "a submit without its lease" // it would look expired while the vendor is called
+	case in.Kind == InputMediaReady && in.AssetID.IsZero():
+		return "a ready file without its asset"
+	default:
+		return ""
+	}
+}
+
 // digest sends the input to the file of its noun.
 func (c *change) digest() error {
+	if lack := c.in.missing(); lack != "" {
+		return fmt.Errorf("%w: %s", ErrInvalidInput, lack)
+	}
 	switch c.in.Kind {
 	case InputObservation:
-		if c.in.Observation == nil {
-			return fmt.Errorf("%w: an observation without its news", ErrInvalidInput)
-		}
 		c.observe(*c.in.Observation)
 	case InputPollFailed:
-		if c.in.QueryError == nil {
-			return fmt.Errorf("%w: a failed query without its error", ErrInvalidInput)
-		}
 		c.queryFailed(*c.in.QueryError)
 	case InputLookupFailed:
 		c.lookupFailed()

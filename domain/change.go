@@ -163,9 +163,6 @@ func (c *change) stopTimers() {
 
 // fail gives the task its public error.
 func (c *change) fail(class ErrorClass) {
-	if class == "" {
-		class = ClassProvider
-	}
 	if c.current() {
 		c.t.Error = &PublicError{Code: class, Retryable: class.Retryable(), TraceID: c.t.TraceID}
 	}

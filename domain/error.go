@@ -1,6 +1,9 @@
 package domain
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // Errors of commands. An observation never returns one: it gets a verdict.
 var (
@@ -41,6 +44,15 @@ const (
 // ErrorClasses lists every error class.
 func ErrorClasses() []ErrorClass {
 	return []ErrorClass{ClassModerationInput, ClassModerationOutput, ClassInvalidInput, ClassQuota, ClassUnavailable, ClassProvider, ClassOutputMissing, ClassOutputExpired, ClassExpired, ClassMedia, ClassCanceled, ClassNotCreated, ClassAbandoned}
+}
+
+// or is the class if it is on the list. Any other word may be a vendor's and would
+// become a public code (I15).
+func (c ErrorClass) or(fallback ErrorClass) ErrorClass {
+	if slices.Contains(ErrorClasses(), c) {
+		return c
+	}
+	return fallback
 }
 
 // Retryable reports whether a new attempt with the same input may succeed.

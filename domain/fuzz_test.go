@@ -64,7 +64,7 @@ func decodeInput(w *world, i int, code []byte) domain.Input {
 	}
 	if a := w.attempts[i]; flag(4) {
 		in.Lease = a.SubmitLease
-	} else if flag(5) {
+	} else if flag(5) || in.Kind == domain.InputSubmitStarted {
 		in.Lease = leaseMine
 	}
 	o := &domain.Observation{

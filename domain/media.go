@@ -44,11 +44,7 @@ func (c *change) mediaFailed() {
 		return
 	}
 	c.take(OnMediaFailed)
-	class := c.in.ErrorClass
-	if class == "" {
-		class = ClassMedia
-	}
-	c.fail(class)
+	c.fail(c.in.ErrorClass.or(ClassMedia))
 	c.closeMoney(ClosingRefunded)
 }
 

@@ -75,6 +75,16 @@ const (
 	ObservedCanceled  Observed = "canceled"
 )
 
+// Known reports whether the word is one of the platform's; ObservedNone is not.
+func (o Observed) Known() bool {
+	switch o {
+	case ObservedQueued, ObservedRunning, ObservedSucceeded, ObservedFailed, ObservedCanceled:
+		return true
+	default:
+		return false
+	}
+}
+
 // Attempt is the attempt status that the observation claims.
 func (o Observed) Attempt() AttemptStatus { return AttemptStatus(o) }
 

@@ -4,6 +4,9 @@ package domain
 // specification 12.8.1: identity, trust, settled, sequence, rank.
 func (c *change) observe(o Observation) {
 	c.source = o.Source
+	if !o.Status.Known() {
+		o.Status = ObservedNone
+	}
 	if c.foreign(o) {
 		if o.Source.Query() {
 			c.queryFailed(QueryError{Class: QueryMalformed})
@@ -11,7 +14,7 @@ func (c *change) observe(o Observation) {
 		c.ignore(ReasonIdentityMismatch)
 		return
 	}
-	if (o.Source == SourceWebhook || o.Source == SourceCorrection) && o.Trust != TrustAuthentic {
+	if !o.Source.Query() && o.Source != SourceSubmit && o.Trust != TrustAuthentic {
 		c.hint(o, ReasonNotTrusted)
 		return
 	}
@@ -170,9 +173,7 @@ func (c *change) succeed(o Observation) {
 
 // end closes an attempt that gave nothing.
 func (c *change) end(class ErrorClass, code string) {
-	if class == "" {
-		class = ClassProvider
-	}
+	class = class.or(ClassProvider)
 	c.a.ErrorClass, c.a.ErrorCode = class, code
 	if c.a.Status == AttemptFailed {
 		c.fail(class)

@@ -270,6 +270,8 @@ func TestWrongArguments(t *testing.T) {
 	}
 	incomplete := []domain.Input{
 		{}, {Kind: "polish"}, {Kind: domain.InputObservation}, {Kind: domain.InputPollFailed}, {Kind: domain.InputRetryRequested},
+		{Kind: domain.InputSubmitStarted, LeaseUntil: epoch}, {Kind: domain.InputSubmitReplayed, Lease: leaseMine},
+		{Kind: domain.InputMediaReady},
 		{Kind: domain.InputRetryRequested, NewAttempt: &domain.Attempt{}},
 		{Kind: domain.InputRetryRequested, NewAttempt: &domain.Attempt{ID: s.attempt().ID}},
 		{Kind: domain.InputResolution},
@@ -283,5 +285,28 @@ func TestWrongArguments(t *testing.T) {
 		if err == nil || d.Event != nil || d.Task.Version != 0 {
 			t.Errorf("%+v: %v, %+v", in, err, d)
 		}
+	}
+}
+
+// TestStrangeWords: what an adapter lets through by mistake becomes no status, no
+// trust and no public code.
+func TestStrangeWords(t *testing.T) {
+	t.Parallel()
+	s := running(t, domain.LateSuccessKeep)
+	verdict(t, s.poll("FINISHED"), domain.VerdictIgnored, domain.ReasonUnknownStatus)
+	verdict(t, s.webhook("finished"), domain.VerdictNeedsQuery, domain.ReasonUnknownStatus)
+	s.poll(domain.ObservedRunning)
+	s.tick(time.Minute)
+	verdict(t, s.do(observation("carrier pigeon", domain.ObservedFailed, []detail{trust("")})), domain.VerdictNeedsQuery, domain.ReasonNotTrusted)
+	s.is("running")
+	s.poll(domain.ObservedFailed, because("INTERNAL: gpu-17 at 10.0.0.3", "x"))
+	if got := s.task.Error.Code; got != domain.ClassProvider {
+		t.Fatalf("the public code is %q", got)
+	}
+	s = running(t, domain.LateSuccessKeep)
+	s.webhook(domain.ObservedSucceeded, clip)
+	s.do(domain.Input{Kind: domain.InputMediaFailed, ErrorClass: "open /var/tmp/x: no space"})
+	if got := s.task.Error.Code; got != domain.ClassMedia {
+		t.Fatalf("the public code is %q", got)
 	}
 }

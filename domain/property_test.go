@@ -102,6 +102,9 @@ func drawInput(t *rapid.T, w *world, i int) domain.Input {
 	in.Policy = domain.Policy{CanCancel: rapid.Bool().Draw(t, "canCancel"), CanLookup: rapid.Bool().Draw(t, "canLookup"), ReplaySafe: rapid.Bool().Draw(t, "replay"), Corrections: rapid.IntRange(0, 9).Draw(t, "corr") == 0}
 	a := w.attempts[i]
 	in.Lease = rapid.SampledFrom([]domain.ID{{}, a.SubmitLease, a.PollLease, id(99)}).Draw(t, "lease")
+	if in.Lease.IsZero() && (kind == domain.InputSubmitStarted || kind == domain.InputSubmitReplayed) {
+		in.Lease = id(98)
+	}
 	in.LeaseUntil = w.now.Add(30 * time.Second)
 	in.Observation = drawObservation(t)
 	in.QueryError = &domain.QueryError{Class: rapid.SampledFrom(domain.QueryClasses()).Draw(t, "class"), RetryAfter: time.Duration(rapid.IntRange(0, 1).Draw(t, "ra")) * time.Minute}
