@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"path"
@@ -196,13 +197,26 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, c *call, err error
 		return // nobody is there to read an answer
 	}
 	p, known := problemOf(err)
-	if !known || p.Status >= http.StatusInternalServerError {
-		s.cfg.Logger.Error("http: request failed", "route", c.route, "method", r.Method, "status", p.Status,
-			"trace_id", wire.TraceID(c.trace), "error", err)
-	}
+	s.log(r, c, err, p, known)
 	if err := p.write(w, c.trace); err != nil {
 		s.cfg.Logger.Debug("http: answer not sent", "route", c.route, "error", err)
 	}
+}
+
+// log tells of errors that an operator has to know. A problem that a handler chose
+// itself is told by that handler, and an overload by the metrics: a line for each
+// refused request would only add to it.
+func (s *Server) log(r *http.Request, c *call, err error, p *Problem, known bool) {
+	var chosen *Problem
+	if errors.As(err, &chosen) || errors.Is(err, app.ErrOverloaded) || p.Status < http.StatusInternalServerError {
+		return
+	}
+	level := slog.LevelError
+	if known {
+		level = slog.LevelWarn
+	}
+	s.cfg.Logger.Log(r.Context(), level, "http: request failed", "route", c.route, "method", r.Method, "status", p.Status,
+		"trace_id", wire.TraceID(c.trace), "error", err)
 }
 
 type callKey struct{}
