@@ -116,7 +116,8 @@ type Observation struct {
 	Outputs    []OutputRef
 
 	Source Source
-	// Trust applies to webhooks; queries are always authentic.
+	// Trust applies to what was delivered to us, webhooks and corrections; what we
+	// asked for ourselves is always authentic.
 	Trust Trust
 	// Thin marks an event that names a verdict without carrying it; only a query
 	// can tell.

@@ -179,6 +179,12 @@ func check(t failer, task domain.Task, attempt domain.Attempt, in domain.Input, 
 	if !domain.LegalFacts(d.Task.Phase, d.Task.Cancel, d.Task.UnknownSince != nil) {
 		t.Fatalf("%s: illegal facts %s %s unknown=%v", in.Kind, d.Task.Phase, d.Task.Cancel, d.Task.UnknownSince != nil)
 	}
+	if last := attempt.LastSequence; last != nil && *d.Attempt.LastSequence < *last {
+		t.Fatalf("the vendor's sequence fell from %d to %d", *last, *d.Attempt.LastSequence)
+	}
+	if e := d.Task.Error; e != nil && !slices.Contains(domain.ErrorClasses(), e.Code) {
+		t.Fatalf("I15: %q is public", e.Code)
+	}
 	if (d.Task.TerminalAt != nil) != d.Task.Phase.Terminal() {
 		t.Fatalf("terminal_at does not fit phase %s", d.Task.Phase)
 	}
@@ -205,6 +211,14 @@ func (w *world) check(t failer) {
 		}
 		if !a.Status.Terminal() && a.Timer() == nil && len(w.cases[a.ID]) == 0 {
 			t.Fatalf("I16: attempt %d in %s has no timer and no case", a.No, a.Status)
+		}
+	}
+	for _, a := range w.attempts {
+		if a.Status.AtVendor() && a.NextPollAt == nil && a.NextReconcileAt == nil {
+			t.Fatalf("I16: attempt %d in %s is never asked about", a.No, a.Status)
+		}
+		if a.Status.Terminal() && (a.NextPollAt != nil || a.NextSubmitAt != nil || a.SubmitLeaseUntil != nil) {
+			t.Fatalf("attempt %d in %s is still worked on", a.No, a.Status)
 		}
 	}
 	cur := w.attempts[w.current()]
