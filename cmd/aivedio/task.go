@@ -269,6 +269,9 @@ func (cmd taskTimelineCmd) Run(ctx context.Context, std streams) error {
 	}
 	rows := [][]string{{"TIME", "WHAT", "TRY", "SOURCE", "STATUS", "STAGE", "%", "VERDICT", "REASON", "VERSION", "EVENT", "DETAIL"}}
 	for _, e := range answer.Entries {
+		if e.Kind == "observation" && e.Detail != "" { // the kind of input says more
+			e.Kind, e.Detail = e.Detail, ""
+		}
 		rows = append(rows, []string{
 			clockOf(e.At), e.Kind, number(int64(e.AttemptNo)), cmp.Or(e.Source, "–"), cmp.Or(e.Status, "–"), cmp.Or(e.Stage, "–"), percent(e.Progress),
 			cmp.Or(e.Verdict, "–"), cmp.Or(e.Reason, "–"), versions(e.VersionBefore, e.VersionAfter), number(e.EventID), e.Detail,
