@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/aivedio/aivedio/adapters/pgstore"
+	"github.com/aivedio/aivedio/internal/testenv/services"
+)
+
+// The databases of the two sides, in one cluster: same server, same settings,
+// same tables, same rows at the start.
+const (
+	oursDatabase = "ours"
+	peerDatabase = "peer"
+)
+
+// cluster is a PostgreSQL server of the benchmark's own, with fsync on.
+type cluster struct{ *services.Postgres }
+
+// startCluster starts the server with the tables of the product in the database
+// of our side.
+func startCluster(ctx context.Context) (*cluster, error) {
+	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Database: oursDatabase, Settings: map[string]string{
+		"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "200",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	c := &cluster{pg}
+	if _, err := pgstore.Migrate(ctx, pg.URL(oursDatabase), pgstore.MigrateOptions{}); err != nil {
+		return c, fmt.Errorf("migrate: %w", err)
+	}
+	return c, nil
+}
+
+// copyForPeer gives the peer a copy of our database. Nobody may be connected to
+// it.
+func (c *cluster) copyForPeer(ctx context.Context) error {
+	return c.exec(ctx, "postgres", "CREATE DATABASE "+peerDatabase+" TEMPLATE "+oursDatabase)
+}
+
+// settle brings both databases to rest before a measured part: statistics and
+// visibility are fresh, and the checkpoint that is due is not paid by the next
+// one measured.
+func (c *cluster) settle(ctx context.Context) error { return c.exec(ctx, oursDatabase, "CHECKPOINT") }
+
+// exec runs statements on a connection of their own.
+func (c *cluster) exec(ctx context.Context, database string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", database, err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // every statement has been answered
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			return fmt.Errorf("%.60s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// compared are the settings that must be equal and are reported.
+var compared = []string{"fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "shared_buffers", "max_wal_size", "server_version"}
+
+// settings asks the server over the connections of both sides.
+func (c *cluster) settings(ctx context.Context) (settings, error) {
+	ours, err := c.show(ctx, oursDatabase)
+	if err != nil {
+		return settings{}, err
+	}
+	peer, err := c.show(ctx, peerDatabase)
+	if err != nil {
+		return settings{}, err
+	}
+	if !maps.Equal(ours, peer) {
+		return settings{}, invalid("the servers are set up differently: %v and %v", ours, peer)
+	}
+	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		if ours[name] != "on" {
+			return settings{}, invalid("%s is %s", name, ours[name])
+		}
+	}
+	return settings{Ours: ours, Peer: peer}, nil
+}
+
+func (c *cluster) show(ctx context.Context, database string) (map[string]string, error) {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", database, err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is written
+	values := map[string]string{}
+	for _, name := range compared {
+		var value string
+		if err := conn.QueryRow(ctx, "SHOW "+name).Scan(&value); err != nil {
+			return nil, fmt.Errorf("SHOW %s: %w", name, err)
+		}
+		values[name] = value
+	}
+	return values, nil
+}

@@ -1,0 +1,73 @@
+// Command bench measures this system and, in the same run on the same machine,
+// its peers. docs/benchmarks.md says what each figure means.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line.
+type cli struct {
+	Converge convergeCmd `cmd:"" help:"Webhooks over HTTP until the state, its event and the stream: acknowledged and converged per second, latency to the browser, beside pgbench."`
+}
+
+// The exit codes of the contract.
+const (
+	exitOK      = 0
+	exitUsage   = 1
+	exitInvalid = 6
+)
+
+// invalidError says that something ran and its figures must not be used.
+type invalidError struct{ why string }
+
+func (e *invalidError) Error() string { return "the measurement is not valid: " + e.why }
+
+func invalid(format string, args ...any) error {
+	return &invalidError{why: fmt.Sprintf(format, args...)}
+}
+
+// output is where a command writes: figures to out, progress to err.
+type output struct{ out, err io.Writer }
+
+// say tells a waiting person what is going on.
+func (o output) say(format string, args ...any) { fmt.Fprintf(o.err, format+"\n", args...) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], output{os.Stdout, os.Stderr}))
+}
+
+// run is main with its surroundings as arguments.
+func run(ctx context.Context, args []string, std output) int {
+	parser, err := kong.New(&cli{}, kong.Name("bench"), kong.Description("Measure aivedio and its peers on this machine."),
+		kong.UsageOnError(), kong.Writers(std.out, std.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
+	if err != nil {
+		fmt.Fprintln(std.err, "bench:", err)
+		return exitUsage
+	}
+	parsed, err := parser.Parse(args)
+	if err == nil {
+		err = parsed.Run()
+	}
+	var bad *invalidError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &bad):
+		fmt.Fprintln(std.err, "bench:", err)
+		return exitInvalid
+	default:
+		fmt.Fprintln(std.err, "bench:", err)
+		return exitUsage
+	}
+}
