@@ -96,21 +96,22 @@ ORDER BY event_id LIMIT @max_rows;
 SELECT * FROM task_events WHERE created_at >= @since ORDER BY created_at, project_id, event_id LIMIT @max_rows;
 
 -- name: StreamRepair :many
--- Raises counters that are behind their newest event, as after a partial restore.
-WITH newest AS (
-    SELECT DISTINCT ON (e.project_id) e.project_id, e.event_id, e.task_id, e.task_version, e.created_at
-    FROM task_events e
-    WHERE e.created_at >= @since
-    ORDER BY e.project_id, e.event_id DESC
-), behind AS (
-    SELECT s.project_id FROM project_streams s JOIN newest n ON n.project_id = s.project_id
-    WHERE s.last_event_id < n.event_id
+-- Raises counters that are behind their newest event, as after a partial restore:
+-- one look into an index for each project.
+WITH behind AS (
+    SELECT s.project_id, n.event_id, n.task_id, n.task_version, n.created_at
+    FROM project_streams s
+    CROSS JOIN LATERAL (
+        SELECT e.event_id, e.task_id, e.task_version, e.created_at FROM task_events e
+        WHERE e.project_id = s.project_id AND e.event_id > s.last_event_id
+        ORDER BY e.event_id DESC LIMIT 1
+    ) n
     ORDER BY s.project_id LIMIT @max_rows FOR NO KEY UPDATE OF s
 )
-UPDATE project_streams s SET last_event_id = n.event_id, last_at = greatest(s.last_at, n.created_at),
-    last_task_id = n.task_id, last_task_version = n.task_version
-FROM behind b JOIN newest n ON n.project_id = b.project_id
-WHERE s.project_id = b.project_id AND s.last_event_id < n.event_id
+UPDATE project_streams s SET last_event_id = b.event_id, last_at = greatest(s.last_at, b.created_at),
+    last_task_id = b.task_id, last_task_version = b.task_version
+FROM behind b
+WHERE s.project_id = b.project_id AND s.last_event_id < b.event_id
 RETURNING s.project_id;
 
 -- name: PartitionsMake :one

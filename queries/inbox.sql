@@ -33,17 +33,17 @@ JOIN provider_callback_inbox i ON i.provider = w.provider AND i.dedup_key = w.de
 -- name: InboxPeek :one
 -- Writes into the worker's own row what it is about to take, before the
 -- transaction that takes it. Rows of shards in another worker's hand are left
--- out, and a row that a worker died with comes alone. The literal LIMIT keeps the
--- plan an index scan. No row: nothing is due.
+-- out, and a row that a worker died with comes alone. With a literal LIMIT the plan
+-- is an index scan that stops early. No row: nothing is due.
 WITH held AS (
     SELECT unnest(w.shards) AS shard FROM inbox_workers w WHERE w.worker_id <> @worker_id AND w.inbox_ids <> '{}'
 ), suspect AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.deaths > 0 AND q.shard % @workers::int = @worker::int AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.deaths > 0 AND q.shard = ANY(@shards::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 1
 ), due AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.shard % @workers::int = @worker::int AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.shard = ANY(@shards::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 256
 ), picked AS (
     SELECT suspect.inbox_id, suspect.shard FROM suspect

@@ -2,9 +2,7 @@ package pgstore_test
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -16,14 +14,6 @@ import (
 	"github.com/aivedio/aivedio/internal/testenv"
 	"github.com/aivedio/aivedio/ports"
 )
-
-// benchTenant, benchProject and benchTask number the rows of a benchmark.
-func benchID(kind byte, n int) domain.ID {
-	var id domain.ID
-	id[0], id[6], id[8] = kind, 0x70, 0x80
-	binary.BigEndian.PutUint32(id[12:], uint32(n))
-	return id
-}
 
 // seed makes tasks with a submitted attempt each, spread over projects, without
 // the cost of creating them one by one.
@@ -56,7 +46,7 @@ func seed(b *testing.B, url string, projects, tasks int) {
 	}
 }
 
-// deliveries are callbacks of 600 bytes: running for each task, then succeeded.
+// benchDeliveries are callbacks of 600 bytes, one for each task.
 func benchDeliveries(tasks int, status domain.Observed) []ports.InboxRow {
 	rows := make([]ports.InboxRow, tasks)
 	for i := range rows {
@@ -96,9 +86,6 @@ func BenchmarkIngest(b *testing.B) {
 	server := testenv.PostgresServer(b, testenv.PGOptions{Fsync: true, Extra: map[string]string{"shared_buffers": "1GB", "max_wal_size": "4GB"}})
 	for i := range b.N {
 		url := server.Database(fmt.Sprintf("bench%d", i))
-		if u := os.Getenv("BENCHURL"); u != "" {
-			url = u
-		}
 		if _, err := pgstore.Migrate(b.Context(), url, pgstore.MigrateOptions{}); err != nil {
 			b.Fatal(err)
 		}

@@ -91,13 +91,9 @@ func (s *Store) CloseConflict(ctx context.Context, id int64, resolution string, 
 	return outward("close conflict", err)
 }
 
-// repairWindow is how far back heads are compared: a counter only falls behind
-// when a database was restored.
-const repairWindow = 8 * 24 * time.Hour
-
 // RepairHeads implements ports.Desk.
 func (s *Store) RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID, error) {
-	rows, err := s.queries().StreamRepair(ctx, at(s.now().Add(-repairWindow)), int32(max(limit, 0)))
+	rows, err := s.queries().StreamRepair(ctx, int32(max(limit, 0)))
 	if err != nil {
 		return nil, outward("repair heads", err)
 	}

@@ -18,8 +18,8 @@ func (u *unit) queue(ctx context.Context, p *pipeline) {
 	u.queueOperations(ctx, q)
 	u.queueDesk(ctx, q)
 	u.queueObserved(ctx, q)
-	u.queueRequests(ctx, q)
 	u.queueLedger(ctx, q)
+	u.queueRequests(ctx, q)
 	u.queueEvents(ctx, p, q)
 }
 

@@ -94,9 +94,12 @@ func (s *Store) Process(ctx context.Context, params ports.ProcessParams, decode 
 // peek writes down which rows come next, before the transaction that takes them.
 func (r *round) peek(ctx context.Context) ([]int64, error) {
 	workers := max(r.params.Workers, 1)
+	var mine []int16
+	for shard := r.params.Worker % workers; shard < inboxShards; shard += workers {
+		mine = append(mine, int16(shard))
+	}
 	row, err := dbgen.New(r.conn).InboxPeek(ctx, &dbgen.InboxPeekParams{
-		WorkerID: uid(r.worker), Workers: int32(workers), Worker: int32(r.params.Worker % workers),
-		MaxRows: int32(min(max(r.params.Limit, 0), maxProcess)),
+		WorkerID: uid(r.worker), Shards: mine, MaxRows: int32(min(max(r.params.Limit, 0), maxProcess)),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil

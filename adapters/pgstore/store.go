@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +25,8 @@ type Store struct {
 	log       *slog.Logger
 	cfg       Config
 	hands     hands
+	// unstuck is up to when Revive has looked for stuck rows, in Unix nanoseconds.
+	unstuck atomic.Int64
 }
 
 // Open connects, checks that the server keeps what it acknowledges, and returns
@@ -71,6 +74,11 @@ func newPool(ctx context.Context, cfg Config, conns int32, name string) (*pgxpoo
 	params["statement_timeout"] = milliseconds(cfg.StatementTimeout)
 	params["idle_in_transaction_session_timeout"] = milliseconds(cfg.IdleTimeout)
 	params["timezone"] = "UTC"
+	// Every statement has its index. Without this a plan that was made while a queue
+	// was empty reads the whole table once it is long; and compiling such plans costs
+	// more than running them.
+	params["enable_seqscan"] = "off"
+	params["jit"] = "off"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connection pool: %w", err)

@@ -385,11 +385,11 @@ WITH held AS (
     SELECT unnest(w.shards) AS shard FROM inbox_workers w WHERE w.worker_id <> $1 AND w.inbox_ids <> '{}'
 ), suspect AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.deaths > 0 AND q.shard % $2::int = $3::int AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.deaths > 0 AND q.shard = ANY($2::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 1
 ), due AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.shard % $2::int = $3::int AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.shard = ANY($2::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 256
 ), picked AS (
     SELECT suspect.inbox_id, suspect.shard FROM suspect
@@ -397,7 +397,7 @@ WITH held AS (
     SELECT d.inbox_id, d.shard FROM (
         SELECT due.inbox_id, due.shard, row_number() OVER (ORDER BY due.inbox_id) AS n FROM due
     ) d
-    WHERE d.n <= $4::int AND NOT EXISTS (SELECT 1 FROM suspect)
+    WHERE d.n <= $3::int AND NOT EXISTS (SELECT 1 FROM suspect)
 ), summed AS (
     SELECT array_agg(picked.inbox_id ORDER BY picked.inbox_id) AS ids, array_agg(DISTINCT picked.shard) AS shards FROM picked
 )
@@ -412,8 +412,7 @@ RETURNING w.inbox_ids, w.shards
 
 type InboxPeekParams struct {
 	WorkerID pgtype.UUID
-	Workers  int32
-	Worker   int32
+	Shards   []int16
 	MaxRows  int32
 }
 
@@ -424,15 +423,10 @@ type InboxPeekRow struct {
 
 // Writes into the worker's own row what it is about to take, before the
 // transaction that takes it. Rows of shards in another worker's hand are left
-// out, and a row that a worker died with comes alone. The literal LIMIT keeps the
-// plan an index scan. No row: nothing is due.
+// out, and a row that a worker died with comes alone. With a literal LIMIT the plan
+// is an index scan that stops early. No row: nothing is due.
 func (q *Queries) InboxPeek(ctx context.Context, arg *InboxPeekParams) (InboxPeekRow, error) {
-	row := q.db.QueryRow(ctx, inboxPeek,
-		arg.WorkerID,
-		arg.Workers,
-		arg.Worker,
-		arg.MaxRows,
-	)
+	row := q.db.QueryRow(ctx, inboxPeek, arg.WorkerID, arg.Shards, arg.MaxRows)
 	var i InboxPeekRow
 	err := row.Scan(&i.InboxIds, &i.Shards)
 	return i, err
