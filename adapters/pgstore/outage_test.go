@@ -27,7 +27,7 @@ func TestOutage(t *testing.T) {
 	p := s.submitted(t)
 	before := s.version(t, p)
 	row := s.delivery(p, "one")
-	server.Kill()
+	server.Stop()
 	calls := map[string]func() error{
 		"Receive": func() error { _, err := s.Receive(t.Context(), []ports.InboxRow{row}); return err },
 		"Process": func() error {
