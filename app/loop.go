@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -18,7 +19,7 @@ type Loop struct {
 	// 10 s when zero.
 	MaxBackoff time.Duration
 	// Grace is how long the round in hand may go on after the context has ended;
-	// 30 s when zero.
+	// 30 s when zero, never more than Env.StopGrace.
 	Grace time.Duration
 	// Drain, when set, is called after the last round, still within Grace, and
 	// returns when what the rounds left running has ended.
@@ -34,7 +35,7 @@ type Loop struct {
 // row of failures; the loop goes on.
 func (l Loop) Run(ctx context.Context) error {
 	l.Env = l.Env.WithDefaults()
-	roundCtx, cancel := graceful(ctx, l.Grace)
+	roundCtx, cancel := graceful(ctx, l.grace())
 	defer cancel()
 	failures := 0
 	for ctx.Err() == nil {
@@ -99,11 +100,17 @@ func (l Loop) report(err error, failures int, wait time.Duration) int {
 	return failures + 1
 }
 
+// grace is Grace within the process's own limit.
+func (l Loop) grace() time.Duration {
+	grace := cmp.Or(l.Grace, 30*time.Second)
+	if limit := l.Env.StopGrace; limit > 0 {
+		grace = min(grace, limit)
+	}
+	return grace
+}
+
 // graceful returns a context that outlives its parent by the grace. Values stay.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	if grace == 0 {
-		grace = 30 * time.Second
-	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(grace, cancel)

@@ -154,3 +154,39 @@ func TestBell(t *testing.T) {
 	default:
 	}
 }
+
+// A process that stops does not wait for the time-outs of a role.
+func TestLoopGrace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		role, limit time.Duration
+		want        time.Duration
+	}{
+		{"neither", 0, 0, 30 * time.Second},
+		{"role", time.Minute, 0, time.Minute},
+		{"process", time.Minute, 5 * time.Second, 5 * time.Second},
+		{"role is shorter", time.Second, 5 * time.Second, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				env := steady()
+				env.StopGrace = tt.limit
+				stop := running(t, app.Loop{
+					Name: "test", Interval: time.Second, Grace: tt.role, Env: env,
+					Step: func(ctx context.Context) (int, error) {
+						<-ctx.Done() // a vendor that never answers
+						return 0, ctx.Err()
+					},
+				})
+				synctest.Wait()
+				began := time.Now()
+				stop()
+				if took := time.Since(began); took != tt.want {
+					t.Errorf("ended after %v, want %v", took, tt.want)
+				}
+			})
+		})
+	}
+}

@@ -235,6 +235,9 @@ func (c Config) Validate() error {
 	if c.CallbackRate < 0 {
 		bad("callback_rate must be 0, for no limit, or a number of deliveries per second")
 	}
+	if c.StopTimeout < time.Second {
+		bad("stop_timeout must be at least 1s")
+	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		bad("log_format must be json or text")
 	}

@@ -95,7 +95,7 @@ func (r *runner) mountCallback(cfg *httpapi.Config) error {
 }
 
 func (r *runner) mountGateway(cfg *httpapi.Config) error {
-	hub, err := stream.New(stream.Config{Events: r.store, Notifier: r.notifier, Logger: r.log, DrainWindow: r.cfg.StopTimeout / 2})
+	hub, err := stream.New(stream.Config{Events: r.store, Notifier: r.notifier, Logger: r.log, DrainWindow: r.cfg.StopTimeout / 3})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func openProcess(ctx context.Context, cfg Config, log *slog.Logger) (p *process,
 			err = errors.Join(err, p.close())
 		}
 	}()
-	p.env = app.Env{NewID: wire.NewID, Logger: log, Metrics: p.metrics, Bells: app.NewBells()}
+	p.env = app.Env{NewID: wire.NewID, Logger: log, Metrics: p.metrics, Bells: app.NewBells(), StopGrace: cfg.StopTimeout / 3}
 	for _, open := range []func(context.Context) error{p.openVendors, p.openStore, p.openNotifier, p.openBus, p.openMedia} {
 		if err := open(ctx); err != nil {
 			return p, err

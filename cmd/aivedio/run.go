@@ -121,16 +121,33 @@ func (r *runner) run(ctx context.Context, ready func(net.Addr)) error {
 	if ready != nil {
 		ready(r.apiAddr())
 	}
-	return g.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- g.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-after(failed, r.cfg.StopTimeout):
+		r.closers = nil // what hangs still uses it, and the process ends
+		return errors.Join(wrap("role", context.Cause(failed)), fmt.Errorf("work was cut: it had not ended %v after the stop began", r.cfg.StopTimeout))
+	}
 }
 
-// stop ends intake, then streams, then loops. What does not end in time is cut.
+// after is closed some time after the context has ended.
+func after(ctx context.Context, wait time.Duration) <-chan struct{} {
+	over := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(wait, func() { close(over) }) })
+	return over
+}
+
+// stop ends intake, then streams, then loops. A third of StopTimeout is for the
+// streams, what is left of a half for requests, a third for the work in hand:
+// what does not end in time is cut.
 func (r *runner) stop(stopStreams, stopLoops context.CancelFunc) {
 	r.serving.Store(false)
-	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout/2)
 	defer cancel()
 	if r.hub != nil {
-		drain, cancelDrain := context.WithTimeout(ctx, r.cfg.StopTimeout/2)
+		drain, cancelDrain := context.WithTimeout(ctx, r.cfg.StopTimeout/3)
 		if err := r.hub.Drain(drain); err != nil {
 			r.log.Warn("streams were cut", "error", err)
 		}
