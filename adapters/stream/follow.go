@@ -150,6 +150,9 @@ func (f *follower) catchUp(ctx context.Context, q query) error {
 		if err != nil || joined {
 			return err
 		}
+		if f.hub.ctx.Err() != nil { // nothing will tell why another read is needed
+			return f.last(closeDraining)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func newProject(h *Hub, id domain.ProjectID) *project {
 func (p *project) add(s *Subscriber) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.joinedAt = p.pos.EventID
+	s.offeredFrom = p.pos.EventID
 	p.subs[s] = struct{}{}
 }
 
@@ -144,16 +144,23 @@ func (p *project) dropOld() {
 }
 
 // join makes a client live after a read that ended at the position read, with
-// last being the frames of its last page. It reports false when the client's
-// buffer overflowed: read again.
+// last being the frames of its last page. It reports false when something is
+// missing between the read and what the client's buffer holds: read again.
 func (p *project) join(s *Subscriber, read domain.Cursor, last []*frame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if read.EventID < s.offeredFrom {
+		p.startFill() // or the history went back, and the fill finds out
+		return false
+	}
 	if !s.goLive(read) {
 		return false
 	}
 	if !p.known {
 		p.known, p.pos = true, read
+		for other := range p.subs {
+			other.offeredFrom = read.EventID
+		}
 		p.dropOld()
 		p.settle()
 		return true
@@ -163,7 +170,7 @@ func (p *project) join(s *Subscriber, read domain.Cursor, last []*frame) bool {
 	}
 	p.settle()
 	otherTag := read.EventID == p.pos.EventID && read.Tag != p.pos.Tag && read.Tag != "" && p.pos.Tag != ""
-	if read.EventID > p.pos.EventID || read.EventID < s.joinedAt || otherTag {
+	if read.EventID > p.pos.EventID || otherTag {
 		p.startFill()
 	}
 	return true
@@ -286,6 +293,7 @@ func (p *project) restart(n resetNotice) {
 	clear(p.held)
 	p.settle()
 	for s := range p.subs {
+		s.offeredFrom = n.head.EventID
 		s.restart(n)
 	}
 }

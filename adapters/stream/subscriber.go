@@ -19,8 +19,9 @@ type Subscriber struct {
 	// wake holds one token while there is something to take.
 	wake chan struct{}
 
-	// joinedAt is the project's position at registration; guarded by the project.
-	joinedAt int64
+	// offeredFrom is the position after which frames are offered to the client; it
+	// has to read up to there. Guarded by the project.
+	offeredFrom int64
 
 	mu    sync.Mutex
 	live  bool

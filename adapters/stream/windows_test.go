@@ -101,6 +101,37 @@ func TestWindowsTogether(t *testing.T) {
 	})
 }
 
+// TestOvertaken has one client read, and another read later and join first, in a
+// project that nobody has followed yet: what came between the two reads reaches
+// both.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		held, first := make(chan struct{}), true
+		b := newBench(t, func(c *Config) {
+			c.Failpoint = func(p Point) {
+				if p == PointRead && first {
+					first = false
+					<-held
+				}
+			}
+		})
+		b.commit(taskA)
+		slow := b.open(StreamRequest{}, "/events?after=0", false)
+		b.commit(taskA)
+		b.commit(taskA)
+		fast := b.open(StreamRequest{}, "/events?after=0", false)
+		close(held)
+		synctest.Wait()
+		b.commit(taskA)
+		for name, c := range map[string]*client{"overtaken": slow, "fast": fast} {
+			if diff := cmp.Diff(upTo(4), c.ids()); diff != "" {
+				t.Errorf("%s client (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
 // TestPendingOverflow floods the buffer of a client that still reads: it reads
 // again instead of missing anything.
 func TestPendingOverflow(t *testing.T) {
