@@ -15,7 +15,13 @@ func newProviders(cfg Config) (ports.Providers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return providers.New(providers.Config{Accounts: accounts, Client: &http.Client{Timeout: 30 * time.Second}})
+	return providers.New(providers.Config{Accounts: accounts, Client: vendorClient(cfg)})
+}
+
+// vendorClient bounds a call by the longest that a role allows: each call has a
+// limit of its own within, and a create that is cut below it is an unknown submit.
+func vendorClient(cfg Config) *http.Client {
+	return &http.Client{Timeout: max(cfg.Work.SubmitTimeout, 30*time.Second)}
 }
 
 type providerCmd struct {
