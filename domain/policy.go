@@ -43,7 +43,8 @@ type Policy struct {
 	SubmitRetry Interval
 	// Lookup spaces lookups of an unknown submit.
 	Lookup Interval
-	// LookupRetention is how long a lookup can find a job; then a person decides.
+	// LookupRetention is how long a lookup can find a job, and a replay its first
+	// request; then a person decides.
 	LookupRetention time.Duration
 
 	// ProgressStep in points and ProgressGap in time bound how often progress

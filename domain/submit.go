@@ -13,7 +13,7 @@ func (c *change) submitStarted() {
 		c.a.ErrorClass = ClassCanceled
 		c.closeMoney(ClosingRefunded) // superseded before it was sent
 	}
-	if !c.current() || c.t.Phase.Terminal() || c.t.Cancel.Pending() || (replay && !c.p.ReplaySafe) || !c.take(on) {
+	if !c.current() || c.t.Phase.Terminal() || c.t.Cancel.Pending() || (replay && !c.replayable()) || !c.take(on) {
 		c.ignore(ReasonNotSubmittable)
 		return
 	}
@@ -21,6 +21,12 @@ func (c *change) submitStarted() {
 	c.a.SubmitLease, c.a.SubmitLeaseUntil = c.in.Lease, &until
 	c.a.NextSubmitAt, c.a.NextReconcileAt = nil, nil
 	c.a.SubmitCount++
+}
+
+// replayable reports whether the vendor still knows the first request: once it
+// has forgotten that, the same one would be run twice (I8).
+func (c *change) replayable() bool {
+	return c.p.ReplaySafe && c.now.Sub(c.a.CreatedAt) < c.p.LookupRetention
 }
 
 // submitAccepted takes the vendor's id, even from a caller whose lease is gone:
@@ -103,9 +109,13 @@ func (c *change) submitUnknown() {
 	default:
 		c.take(OnSubmitUnknown)
 		c.a.SubmitLease, c.a.SubmitLeaseUntil = ID{}, nil
-		c.a.ReconcileCount = 0
+		if c.current() && c.t.UnknownSince != nil {
+			c.a.ReconcileCount++ // of a replay: the vendor may be broken, and is given time
+		} else {
+			c.a.ReconcileCount = 0
+		}
 		if c.p.CanLookup || c.p.ReplaySafe {
-			c.a.NextReconcileAt = c.after(c.p.Lookup.Base)
+			c.a.NextReconcileAt = c.after(c.p.Lookup.Backoff(c.a.ReconcileCount))
 		}
 		c.d.OpenCases = append(c.d.OpenCases, CaseSubmitUnknown)
 		if c.current() && c.t.UnknownSince == nil {

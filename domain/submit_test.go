@@ -232,3 +232,32 @@ func TestReplay(t *testing.T) {
 		t.Fatalf("%d calls are counted", s.attempt().SubmitCount)
 	}
 }
+
+// TestReplayEnds: replays that stay without an answer become rarer, and end when
+// the vendor may have forgotten the first request.
+func TestReplayEnds(t *testing.T) {
+	t.Parallel()
+	s := begin(t, domain.LateSuccessKeep)
+	s.policy.ReplaySafe = true
+	s.unknownSubmit()
+	var waits []time.Duration
+	for {
+		s.tick(time.Minute)
+		d := s.do(domain.Input{Kind: domain.InputSubmitReplayed, Lease: leaseMine, LeaseUntil: s.now.Add(time.Hour)})
+		if d.Verdict.Reason == domain.ReasonNotSubmittable {
+			break
+		}
+		s.do(domain.Input{Kind: domain.InputSubmitUnknown, Lease: leaseMine})
+		waits = append(waits, s.attempt().NextReconcileAt.Sub(s.now))
+	}
+	if first, last := waits[0], waits[len(waits)-1]; first >= last || last != domain.DefaultPolicy().Lookup.Cap {
+		t.Errorf("the next replay is due after %v at first and %v at last", first, last)
+	}
+	if got := s.now.Sub(s.attempt().CreatedAt); got != domain.DefaultPolicy().LookupRetention {
+		t.Errorf("the last replay was refused after %v", got)
+	}
+	s.do(domain.Input{Kind: domain.InputLookupFailed})
+	if a := s.attempt(); a.NextReconcileAt != nil || !s.hasCase(1, domain.CaseSubmitUnknown) {
+		t.Error("a person is left to decide")
+	}
+}
