@@ -46,8 +46,8 @@ func (s *Store) after(ctx context.Context, project domain.ProjectID, cursor doma
 	case cursor.EventID > head.EventID:
 		page.Reset = ports.ResetFuture
 		return page, nil
-	case head.EventID == 0:
-		return page, nil
+	case head.EventID == 0, cursor == head:
+		return page, nil // the head proves itself, also when its event is past its retention
 	}
 	events, err := s.from(ctx, project, cursor.EventID, limit+1)
 	if err != nil {
