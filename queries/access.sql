@@ -26,7 +26,7 @@ SELECT * FROM api_keys WHERE key_hash = @key_hash AND revoked_at IS NULL;
 SELECT * FROM api_keys WHERE sqlc.narg(tenant_id)::uuid IS NULL OR tenant_id = sqlc.narg(tenant_id)::uuid ORDER BY created_at DESC, id DESC;
 
 -- name: KeyRevoke :one
-UPDATE api_keys SET revoked_at = coalesce(revoked_at, @now::timestamptz) WHERE id = @id RETURNING tenant_id;
+UPDATE api_keys SET revoked_at = @now::timestamptz WHERE id = @id AND revoked_at IS NULL RETURNING tenant_id;
 
 -- name: RevocationInsert :exec
 INSERT INTO revocations (kind, subject, tenant_id, revoked_at) VALUES (@kind, @subject, @tenant_id, @revoked_at);

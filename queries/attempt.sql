@@ -22,7 +22,7 @@ SELECT r.ord::int AS ord, r.how::text AS how, r.id, r.task_id FROM (
 ORDER BY r.ord;
 
 -- name: AttemptLock :many
--- The attempts that are meant and the current ones of the locked tasks.
+-- The attempts that are meant, and the current ones of some of the locked tasks.
 SELECT * FROM task_attempts WHERE id IN (
     SELECT unnest(@ids::uuid[])
     UNION

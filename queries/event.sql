@@ -117,5 +117,11 @@ RETURNING s.project_id;
 -- name: PartitionsMake :one
 SELECT aivedio_make_partitions(@days_ahead::int)::int AS made;
 
+-- name: PartitionsDrop :one
+SELECT aivedio_drop_partitions(@days_kept::int)::int AS dropped;
+
+-- name: PartitionDaysAhead :one
+SELECT aivedio_partition_days_ahead()::int AS days;
+
 -- name: EventsOfTask :many
 SELECT * FROM task_events WHERE task_id = @task_id ORDER BY task_version;

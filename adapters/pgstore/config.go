@@ -11,6 +11,8 @@ import (
 	"github.com/aivedio/aivedio/internal/wire"
 )
 
+const day = 24 * time.Hour
+
 // Config is what the store needs. Zero values stand for the defaults that the
 // fields name.
 type Config struct {
@@ -33,6 +35,9 @@ type Config struct {
 	Keyring Keyring
 	// InboxRetention is how long a digested delivery is kept; default 7 days.
 	InboxRetention time.Duration
+	// EventRetention is how long events and observations are kept, in whole days;
+	// default 90 days. Readers further behind get a reset.
+	EventRetention time.Duration
 
 	// Now is the clock of decisions and events; default time.Now.
 	Now func() time.Time
@@ -69,7 +74,8 @@ func (c Config) WithDefaults() Config {
 	c.LockTimeout = orDefault(c.LockTimeout, 2*time.Second)
 	c.StatementTimeout = orDefault(c.StatementTimeout, 5*time.Second)
 	c.IdleTimeout = orDefault(c.IdleTimeout, 5*time.Second)
-	c.InboxRetention = orDefault(c.InboxRetention, 7*24*time.Hour)
+	c.InboxRetention = orDefault(c.InboxRetention, 7*day)
+	c.EventRetention = orDefault(c.EventRetention, 90*day)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -99,6 +105,9 @@ func (c Config) Validate() error {
 	}
 	if c.StatementTimeout >= 10*time.Second || c.IdleTimeout >= 10*time.Second {
 		faults = append(faults, fmt.Errorf("statement timeout %v and idle timeout %v must be below 10 s", c.StatementTimeout, c.IdleTimeout))
+	}
+	if c.EventRetention < day || c.InboxRetention < time.Hour {
+		faults = append(faults, fmt.Errorf("retention of events %v and deliveries %v: at least a day and an hour are needed", c.EventRetention, c.InboxRetention))
 	}
 	faults = append(faults, c.Keyring.Validate())
 	return errors.Join(faults...)

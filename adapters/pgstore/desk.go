@@ -115,6 +115,7 @@ func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) erro
 		func() error { return q.InboxWorkersClean(ctx, at(now.Add(-ownersKept))) },
 		func() error { return q.RelayOwnersClean(ctx, at(now.Add(-ownersKept))) },
 		func() error { _, err := q.PartitionsMake(ctx, PartitionDays); return err },
+		func() error { _, err := q.PartitionsDrop(ctx, int32(s.cfg.EventRetention/day)); return err },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -122,4 +123,11 @@ func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) erro
 		}
 	}
 	return nil
+}
+
+// PartitionDaysAhead is how many of the coming days have their partitions; below
+// three the sweep is not running. ErrUnavailable.
+func (s *Store) PartitionDaysAhead(ctx context.Context) (int, error) {
+	days, err := s.queries().PartitionDaysAhead(ctx)
+	return int(days), outward("partition days", err)
 }

@@ -153,13 +153,13 @@ func (s *Store) keepDifferences(ctx context.Context, q *dbgen.Queries, rows []po
 		items[i].Ref = refOf(r)
 	}
 	w := newWorld()
-	found, tasks, err := w.find(ctx, q, items)
+	m, err := w.find(ctx, q, items)
 	if err != nil {
 		return err
 	}
-	owner := make(map[domain.AttemptID]domain.TaskID, len(found))
-	for i, id := range found {
-		owner[domain.AttemptID{ID: idOf(id)}] = domain.TaskID{ID: idOf(tasks[i])}
+	owner := make(map[domain.AttemptID]domain.TaskID, len(m.attempts))
+	for i, id := range m.attempts {
+		owner[domain.AttemptID{ID: idOf(id)}] = domain.TaskID{ID: idOf(m.tasks[i])}
 	}
 	var conflicts []conflict
 	for i, r := range rows {

@@ -91,3 +91,38 @@ func TestMissingPartition(t *testing.T) {
 		t.Errorf("version %d, want %d", got, before+1)
 	}
 }
+
+// TestPartitions: the coming days are there, and days past the retention go.
+func TestPartitions(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	s, admin := openShop(t, pgstore.Config{URL: db.URL, EventRetention: 48 * time.Hour}), connect(t, db.URL)
+	if days, err := s.PartitionDaysAhead(t.Context()); err != nil || days != pgstore.PartitionDays {
+		t.Errorf("%d days ahead, %v; want %d", days, err, pgstore.PartitionDays)
+	}
+	old := time.Now().UTC().AddDate(0, 0, -3)
+	sql := fmt.Sprintf("CREATE TABLE task_events_p%s PARTITION OF task_events FOR VALUES FROM ('%s+00') TO ('%s+00')",
+		old.Format("20060102"), old.Format(time.DateOnly), old.AddDate(0, 0, 1).Format(time.DateOnly))
+	if _, err := admin.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	before := partitions(t, admin)
+	if err := s.CleanExpired(t.Context(), time.Now(), 100); err != nil {
+		t.Fatal(err)
+	}
+	if after := partitions(t, admin); after != before-1 {
+		t.Errorf("%d partitions after the sweep, want %d", after, before-1)
+	}
+	p := s.submitted(t)
+	if got := s.version(t, p); got != 2 {
+		t.Errorf("version %d, want 2", got)
+	}
+}
+
+func partitions(t *testing.T, conn *pgx.Conn) (n int) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

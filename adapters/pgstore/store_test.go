@@ -51,11 +51,17 @@ func (r *rollbacks) hit(_ context.Context, point pgstore.Point) error {
 	return nil
 }
 
+// switched is a store that can be exchanged for one with faults, so that everything
+// else runs as it does in earnest: COMMIT in the pipeline.
+type switched struct{ ports.Store }
+
 func TestStore(t *testing.T) {
 	t.Parallel()
 	porttest.Store(t, func(t *testing.T) porttest.StoreFixture {
 		db, clock, faults := database(t), porttest.NewClock(), &rollbacks{}
-		cfg := pgstore.Config{URL: db.URL, Conns: 6, CallbackConns: 2, Now: clock.Now, Failpoint: faults.hit}
+		cfg := pgstore.Config{URL: db.URL, Conns: 6, CallbackConns: 2, Now: clock.Now}
+		whole := open(t, cfg)
+		store := &switched{whole}
 		exec := func(t *testing.T, sql string, args ...any) {
 			t.Helper()
 			if _, err := connect(t, db.URL).Exec(t.Context(), sql, args...); err != nil {
@@ -63,9 +69,17 @@ func TestStore(t *testing.T) {
 			}
 		}
 		return porttest.StoreFixture{
-			Store: open(t, cfg), Clock: clock,
-			Reopen:         func(t *testing.T) ports.Store { return open(t, cfg) },
-			InjectRollback: func(rate float64) { faults.perMille.Store(int64(rate * 1000)) },
+			Store: store, Clock: clock,
+			Reopen: func(t *testing.T) ports.Store { return open(t, cfg) },
+			InjectRollback: func(rate float64) {
+				if faults.perMille.Store(int64(rate * 1000)); rate == 0 {
+					store.Store = whole
+					return
+				}
+				broken := cfg
+				broken.Failpoint = faults.hit
+				store.Store = open(t, broken)
+			},
 			ExpireEvents: func(t *testing.T, project domain.ProjectID, upTo int64) {
 				exec(t, "DELETE FROM task_events WHERE project_id = $1 AND event_id <= $2", project.String(), upTo)
 			},

@@ -42,17 +42,15 @@ func (s *Store) timeline(ctx context.Context, task domain.TaskID) (ports.Timelin
 		h.numbers[idOf(a.ID)] = int(a.AttemptNo)
 	}
 	for _, add := range []func(context.Context, *dbgen.Queries, domain.TaskID) error{
-		h.addObservations, h.addLedger, h.addOperations, h.addConflicts, h.addEvents, h.addAudits,
+		h.addAudits, h.addObservations, h.addEvents, h.addConflicts, h.addOperations, h.addLedger,
 	} {
 		if err := add(ctx, q, task); err != nil {
 			return ports.Timeline{}, err
 		}
 	}
-	// Events count in milliseconds, so everything is sorted in them; within one the
-	// order of the kinds stands.
-	slices.SortStableFunc(h.entries, func(a, b ports.TimelineEntry) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.VersionAfter, b.VersionAfter)*both(a, b))
-	})
+	// Events count in milliseconds, so everything is sorted in them; within one an
+	// observation stands before what followed from it.
+	slices.SortStableFunc(h.entries, func(a, b ports.TimelineEntry) int { return a.At.Compare(b.At) })
 	counters, err := q.ObservationCounters(ctx, uid(task.ID))
 	if err != nil {
 		return ports.Timeline{}, err
@@ -62,14 +60,6 @@ func (s *Store) timeline(ctx context.Context, task domain.TaskID) (ports.Timelin
 		timeline.Counters[counterName(c.Verdict, c.Reason)] = c.Count
 	}
 	return timeline, nil
-}
-
-// both is 1 when both entries carry versions and can be ordered by them.
-func both(a, b ports.TimelineEntry) int {
-	if a.VersionAfter > 0 && b.VersionAfter > 0 {
-		return 1
-	}
-	return 0
 }
 
 // counterName is the verdict, with its reason behind a slash where it has one.

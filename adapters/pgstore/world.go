@@ -62,11 +62,14 @@ func newWorld() *world {
 // operations, accounts, each in the order of their ids, always in this order.
 // Requests are read behind the locks, where a repetition waits for the first.
 func (w *world) load(ctx context.Context, q *dbgen.Queries, items []ports.Item, now time.Time) error {
-	attempts, tasks, err := w.find(ctx, q, items)
+	if len(items) == 0 {
+		return nil
+	}
+	m, err := w.find(ctx, q, items)
 	if err != nil {
 		return err
 	}
-	if err := w.lock(ctx, q, attempts, tasks); err != nil {
+	if err := w.lock(ctx, q, m); err != nil {
 		return err
 	}
 	if err := w.lockOperations(ctx, q, items); err != nil {
@@ -78,8 +81,12 @@ func (w *world) load(ctx context.Context, q *dbgen.Queries, items []ports.Item, 
 	return w.readRequests(ctx, q, items, now)
 }
 
+// meant is what a batch is about: attempts with their tasks, and tasks whose
+// current attempt is needed as well.
+type meant struct{ attempts, tasks, current []pgtype.UUID }
+
 // find asks who is meant by the names in the items.
-func (w *world) find(ctx context.Context, q *dbgen.Queries, items []ports.Item) (attempts, tasks []pgtype.UUID, err error) {
+func (w *world) find(ctx context.Context, q *dbgen.Queries, items []ports.Item) (m meant, err error) {
 	var p dbgen.AttemptResolveParams
 	for i, item := range items {
 		ref, ord := item.Ref, int32(i)
@@ -87,7 +94,7 @@ func (w *world) find(ctx context.Context, q *dbgen.Queries, items []ports.Item) 
 			p.IDOrds, p.Ids = append(p.IDOrds, ord), append(p.Ids, uid(ref.AttemptID.ID))
 		}
 		if !ref.TaskID.IsZero() {
-			tasks = append(tasks, uid(ref.TaskID.ID))
+			m.current = append(m.current, uid(ref.TaskID.ID))
 		}
 		if len(ref.TokenHash) > 0 {
 			p.TokenOrds, p.TokenHashes = append(p.TokenOrds, ord), append(p.TokenHashes, ref.TokenHash)
@@ -103,7 +110,7 @@ func (w *world) find(ctx context.Context, q *dbgen.Queries, items []ports.Item) 
 	}
 	rows, err := q.AttemptResolve(ctx, &p)
 	if err != nil {
-		return nil, nil, err
+		return m, err
 	}
 	for _, r := range rows {
 		id, ref := domain.AttemptID{ID: idOf(r.ID)}, items[r.Ord].Ref
@@ -115,16 +122,19 @@ func (w *world) find(ctx context.Context, q *dbgen.Queries, items []ports.Item) 
 		case "client":
 			w.clients[clientKey{ref.Provider, ref.ClientRequestID}] = id
 		}
-		attempts, tasks = append(attempts, r.ID), append(tasks, r.TaskID)
+		m.attempts, m.tasks = append(m.attempts, r.ID), append(m.tasks, r.TaskID)
+		if items[r.Ord].Idempotency != nil { // a replay shows the task as it is now
+			m.current = append(m.current, r.TaskID)
+		}
 	}
-	return attempts, tasks, nil
+	return m, nil
 }
 
-func (w *world) lock(ctx context.Context, q *dbgen.Queries, attempts, tasks []pgtype.UUID) error {
-	if len(tasks) == 0 {
+func (w *world) lock(ctx context.Context, q *dbgen.Queries, m meant) error {
+	if len(m.tasks)+len(m.current) == 0 {
 		return nil
 	}
-	taskRows, err := q.TaskLock(ctx, tasks)
+	taskRows, err := q.TaskLock(ctx, slices.Concat(m.tasks, m.current))
 	if err != nil {
 		return err
 	}
@@ -132,7 +142,7 @@ func (w *world) lock(ctx context.Context, q *dbgen.Queries, attempts, tasks []pg
 		t := taskOf(r)
 		w.tasks[t.ID] = t
 	}
-	attemptRows, err := q.AttemptLock(ctx, attempts, tasks)
+	attemptRows, err := q.AttemptLock(ctx, m.attempts, m.current)
 	if err != nil {
 		return err
 	}
@@ -220,7 +230,7 @@ func (w *world) readRequests(ctx context.Context, q *dbgen.Queries, items []port
 		task := domain.TaskID{ID: idOf(r.TaskID)}
 		w.requests[keyOf(items[r.Ord].Idempotency)] = request{bodyHash: r.BodyHash, task: task}
 		if _, ok := w.tasks[task]; !ok { // the key of another task: rare, and only shown
-			if err := w.lock(ctx, q, nil, []pgtype.UUID{r.TaskID}); err != nil {
+			if err := w.lock(ctx, q, meant{current: []pgtype.UUID{r.TaskID}}); err != nil {
 				return err
 			}
 		}

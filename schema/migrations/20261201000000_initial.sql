@@ -586,6 +586,37 @@ BEGIN
 END
 $$;
 
+-- Drops the daily partitions that ended more than the given number of days ago and
+-- returns how many. Readers whose cursor was in one get a reset.
+CREATE FUNCTION aivedio_drop_partitions(days_kept INTEGER) RETURNS INTEGER
+LANGUAGE plpgsql AS $$
+DECLARE
+    child   TEXT;
+    dropped INTEGER := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('aivedio_make_partitions'));
+    FOR child IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent IN ('task_events'::regclass, 'observations'::regclass)
+          AND to_date(right(c.relname, 8), 'YYYYMMDD') < (clock_timestamp() AT TIME ZONE 'UTC')::date - days_kept
+        ORDER BY c.relname
+    LOOP
+        EXECUTE format('DROP TABLE %I', child);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+
+-- How many days from tomorrow on have their partitions in both tables; alarm below
+-- three.
+CREATE FUNCTION aivedio_partition_days_ahead() RETURNS INTEGER
+LANGUAGE sql STABLE AS $$
+    SELECT count(*)::integer FROM generate_series(1, 60) AS n
+    WHERE to_regclass('task_events_p' || to_char((clock_timestamp() AT TIME ZONE 'UTC')::date + n, 'YYYYMMDD')) IS NOT NULL
+      AND to_regclass('observations_p' || to_char((clock_timestamp() AT TIME ZONE 'UTC')::date + n, 'YYYYMMDD')) IS NOT NULL
+$$;
+
 -- The claimed time in whole milliseconds, kept within the days that have a
 -- partition: a process whose clock is off by a week must not stop the stream.
 CREATE FUNCTION aivedio_clock(claimed TIMESTAMPTZ) RETURNS TIMESTAMPTZ

@@ -1,16 +1,18 @@
-SELECT format('attempt %s is %s; the ledger has %s reserve, %s settle, %s refund', a.id, a.closing, l.reserves, l.settles, l.refunds) AS violation
+-- Grouped once, not looked up per attempt: the ledger has no index by attempt that
+-- covers every type.
+SELECT format('attempt %s is %s; the ledger has %s reserve, %s settle, %s refund', a.id, a.closing, coalesce(l.reserves, 0), coalesce(l.settles, 0), coalesce(l.refunds, 0)) AS violation
 FROM task_attempts a
-CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE ledger_type = 'reserve') AS reserves,
+LEFT JOIN (
+    SELECT task_id, attempt_id, count(*) FILTER (WHERE ledger_type = 'reserve') AS reserves,
         count(*) FILTER (WHERE ledger_type = 'settle') AS settles,
         count(*) FILTER (WHERE ledger_type = 'refund') AS refunds,
         count(*) FILTER (WHERE ledger_type = 'adjust') AS adjusts
-    FROM credit_ledger l WHERE l.task_id = a.task_id AND l.attempt_id = a.id
-) AS l
-WHERE l.reserves <> 1
-   OR l.settles + l.refunds <> CASE WHEN a.closing = 'open' THEN 0 ELSE 1 END
-   OR (a.closing = 'settled' AND l.settles + l.adjusts = 0)
-   OR (a.closing = 'refunded' AND l.refunds <> 1)
+    FROM credit_ledger GROUP BY task_id, attempt_id
+) AS l ON l.task_id = a.task_id AND l.attempt_id = a.id
+WHERE coalesce(l.reserves, 0) <> 1
+   OR coalesce(l.settles, 0) + coalesce(l.refunds, 0) <> CASE WHEN a.closing = 'open' THEN 0 ELSE 1 END
+   OR (a.closing = 'settled' AND coalesce(l.settles, 0) + coalesce(l.adjusts, 0) = 0)
+   OR (a.closing = 'refunded' AND coalesce(l.refunds, 0) <> 1)
 UNION ALL
 SELECT format('task %s is %s and the money of its attempt is open', t.id, t.phase)
 FROM generation_tasks t JOIN task_attempts a ON a.id = t.current_attempt_id

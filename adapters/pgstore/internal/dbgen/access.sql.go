@@ -63,7 +63,7 @@ func (q *Queries) KeyInsert(ctx context.Context, arg *KeyInsertParams) error {
 }
 
 const keyRevoke = `-- name: KeyRevoke :one
-UPDATE api_keys SET revoked_at = coalesce(revoked_at, $1::timestamptz) WHERE id = $2 RETURNING tenant_id
+UPDATE api_keys SET revoked_at = $1::timestamptz WHERE id = $2 AND revoked_at IS NULL RETURNING tenant_id
 `
 
 func (q *Queries) KeyRevoke(ctx context.Context, now pgtype.Timestamptz, iD pgtype.UUID) (pgtype.UUID, error) {

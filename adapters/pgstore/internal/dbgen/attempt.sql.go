@@ -280,7 +280,7 @@ SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_re
 ORDER BY id FOR NO KEY UPDATE
 `
 
-// The attempts that are meant and the current ones of the locked tasks.
+// The attempts that are meant, and the current ones of some of the locked tasks.
 func (q *Queries) AttemptLock(ctx context.Context, ids []pgtype.UUID, taskIds []pgtype.UUID) ([]TaskAttempt, error) {
 	rows, err := q.db.Query(ctx, attemptLock, ids, taskIds)
 	if err != nil {

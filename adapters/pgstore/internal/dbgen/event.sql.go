@@ -306,6 +306,28 @@ func (q *Queries) EventsSince(ctx context.Context, since pgtype.Timestamptz, max
 	return items, nil
 }
 
+const partitionDaysAhead = `-- name: PartitionDaysAhead :one
+SELECT aivedio_partition_days_ahead()::int AS days
+`
+
+func (q *Queries) PartitionDaysAhead(ctx context.Context) (int32, error) {
+	row := q.db.QueryRow(ctx, partitionDaysAhead)
+	var days int32
+	err := row.Scan(&days)
+	return days, err
+}
+
+const partitionsDrop = `-- name: PartitionsDrop :one
+SELECT aivedio_drop_partitions($1::int)::int AS dropped
+`
+
+func (q *Queries) PartitionsDrop(ctx context.Context, daysKept int32) (int32, error) {
+	row := q.db.QueryRow(ctx, partitionsDrop, daysKept)
+	var dropped int32
+	err := row.Scan(&dropped)
+	return dropped, err
+}
+
 const partitionsMake = `-- name: PartitionsMake :one
 SELECT aivedio_make_partitions($1::int)::int AS made
 `
