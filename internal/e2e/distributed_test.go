@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/aivedio/aivedio/internal/e2e/launch"
 )
 
 // The size of the distributed run.
@@ -76,7 +79,7 @@ func TestDistributed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	err = r.play(ctx)
+	err = r.play(ctx, t)
 	if err == nil {
 		err = r.settle(ctx)
 	}
@@ -133,29 +136,75 @@ func (p *progress) reach(ctx context.Context, n int) error {
 	}
 }
 
-// play submits all tasks and kills one process of each role meanwhile. A moment is
-// a number of accepted tasks, so that it means the same on a slow machine.
-func (r *run) play(ctx context.Context) error {
+// play submits all tasks, kills one process of each role and freezes the broker
+// meanwhile. A moment is a number of accepted tasks, so that it means the same on a
+// slow machine.
+func (r *run) play(ctx context.Context, t *testing.T) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.submitAll(ctx) })
+	// A relay that is dead sends nothing twice: it dies after the freeze.
+	freeze := 10 + r.rng.IntN(30)
+	thaw := freeze + 80
 	for _, role := range fleetRoles {
-		moment, victim := 10+r.rng.IntN(runTasks-30), r.rng.IntN(len(r.fleet.processes[role]))
-		g.Go(func() error {
-			if err := r.accepted.reach(ctx, moment); err != nil {
-				return err
-			}
-			return r.kill(ctx, role, victim)
-		})
+		moment := 10 + r.rng.IntN(runTasks-50)
+		if role == "relay" {
+			moment = max(moment, thaw+r.rng.IntN(30))
+		}
+		o := outage{process: r.fleet.processes[role][r.rng.IntN(2)], from: moment, to: moment + 5 + r.rng.IntN(25)}
+		if role == "submit" {
+			g.Go(func() error { return r.killCreating(ctx, o) })
+		} else {
+			g.Go(func() error { return r.kill(ctx, o) })
+		}
+	}
+	// Sends time out meanwhile and are stored all the same: they are repeated.
+	if r.fleet.rocket.Own() && r.accepted.reach(ctx, freeze) == nil {
+		r.fleet.rocket.PauseBroker()
+		err := r.accepted.reach(ctx, thaw)
+		r.fleet.rocket.ResumeBroker()
+		if err != nil {
+			t.Error(err)
+		}
 	}
 	return g.Wait()
 }
 
-// kill restarts a process. That of the submit role dies while creates are under
-// way on both sides of the vendor.
-func (r *run) kill(ctx context.Context, role string, victim int) error {
-	p := r.fleet.processes[role][victim]
-	if role != "submit" {
-		return r.fleet.restart(ctx, p)
+// outage is the time without a process, in accepted tasks.
+type outage struct {
+	process  *launch.Process
+	from, to int
+}
+
+// kill has a process die and come back later as another one.
+func (r *run) kill(ctx context.Context, o outage) error {
+	if err := r.accepted.reach(ctx, o.from); err != nil {
+		return err
+	}
+	if err := o.process.Kill(); err != nil {
+		return err
+	}
+	return r.revive(ctx, o)
+}
+
+func (r *run) revive(ctx context.Context, o outage) error {
+	if err := r.accepted.reach(ctx, o.to); err != nil {
+		return err
+	}
+	before := o.process.PIDs()
+	if err := o.process.Start(ctx); err != nil {
+		return err
+	}
+	if now := o.process.PID(); now == 0 || slices.Contains(before, now) {
+		return fmt.Errorf("%s came back as pid %d of %v", o.process.Name(), now, before)
+	}
+	return nil
+}
+
+// killCreating has a submit process die while creates are under way on both sides
+// of the vendor.
+func (r *run) killCreating(ctx context.Context, o outage) error {
+	if err := r.accepted.reach(ctx, o.from); err != nil {
+		return err
 	}
 	// Half of the jobs that are accepted now never send a callback: of those whose
 	// answer is lost, some are learned from one and some only by looking.
@@ -169,23 +218,17 @@ func (r *run) kill(ctx context.Context, role string, victim int) error {
 	holding, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	r.fleet.gate.until(holding, func(c gateCounts) bool { return c.Held >= held })
-	if err := p.Kill(); err != nil {
+	if err := o.process.Kill(); err != nil {
 		return err
 	}
 	noticing, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	r.fleet.gate.until(noticing, func(c gateCounts) bool { return c.Unsent > 0 && c.Unheard > 0 })
+	r.fleet.gate.release()
 	if err := r.fleet.setFaults(ctx, `{"webhooks_off":0}`); err != nil {
 		return err
 	}
-	before := slices.Clone(p.PIDs())
-	if err := p.Start(ctx); err != nil {
-		return err
-	}
-	if slices.Contains(before, p.PID()) {
-		return fmt.Errorf("%s came back as pid %d of %v", p.Name(), p.PID(), before)
-	}
-	return nil
+	return r.revive(ctx, o)
 }
 
 // submitAll sends the tasks in an even stream, each until it is accepted.
@@ -217,9 +260,28 @@ func (r *run) submit(ctx context.Context, n int) error {
 		case status != http.StatusCreated && status != http.StatusOK:
 			return false, fmt.Errorf("submit %d answered %d: %s", n, status, answer)
 		}
-		r.accepted.add()
-		return true, nil
+		return true, r.repeat(ctx, n, key, body, answer)
 	})
+}
+
+// repeat sends some of the accepted submits again: the answer names the same task.
+func (r *run) repeat(ctx context.Context, n int, key, body, answer string) error {
+	r.accepted.add()
+	if n%10 != 0 {
+		return nil
+	}
+	_, again, err := r.fleet.post(ctx, "/projects/"+r.fleet.project+"/tasks", key, body)
+	if err != nil {
+		return nil //nolint:nilerr // a process that dies answers nothing
+	}
+	var first, second struct{ Task struct{ ID string } }
+	if err := errors.Join(json.Unmarshal([]byte(answer), &first), json.Unmarshal([]byte(again), &second)); err != nil {
+		return fmt.Errorf("submit %d: %w", n, err)
+	}
+	if first.Task.ID != second.Task.ID || first.Task.ID == "" {
+		return fmt.Errorf("submit %d made task %q and, sent again, task %q", n, first.Task.ID, second.Task.ID)
+	}
+	return nil
 }
 
 func (f *fleet) post(ctx context.Context, path, key, body string) (int, string, error) {
@@ -294,14 +356,4 @@ func (r *run) summary(took time.Duration) string {
 		"creates held %+v; decided by a person: %d created, %d not created; the client was cut %d times and lost its gateway %d times",
 		runTasks, took.Round(time.Second), r.retried.Load(), f.api.refused.Load(), f.callback.refused.Load(), f.gateway.refused.Load(),
 		f.gate.sum(), r.desk.created, r.desk.notCreated, cuts, r.follower.lost)
-}
-
-// jsonOf decodes what a command printed.
-func jsonOf[T any](t *testing.T, text string) T {
-	t.Helper()
-	var v T
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("no JSON: %q: %v", text, err)
-	}
-	return v
 }

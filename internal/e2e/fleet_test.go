@@ -31,6 +31,7 @@ type fleet struct {
 	config     string
 	group      string // prefix of the bus's consumer groups
 	redis      string // host:port
+	rocket     *testenv.RocketMQServer
 	vendor     *launch.Process
 	gate       *gate
 	processes  map[string][]*launch.Process
@@ -46,7 +47,7 @@ func newFleet(t *testing.T, n int, vendorArgs []string, env ...string) *fleet {
 	Binary(t) // before the services: it skips under -short
 	rocket, redis, db := testenv.RocketMQ(t), testenv.Redis(t), testenv.EmptyPostgres(t)
 	name := strings.ReplaceAll(wire.NewID().String(), "-", "")
-	f := &fleet{t: t, group: "e2e-" + name + "-", redis: redis.Addr, processes: map[string][]*launch.Process{}}
+	f := &fleet{t: t, group: "e2e-" + name + "-", redis: redis.Addr, rocket: rocket, processes: map[string][]*launch.Process{}}
 	f.api, f.callback, f.gateway = newBalancer(t), newBalancer(t), newBalancer(t)
 	secrets := launch.NewSecrets()
 	f.startVendor(secrets, vendorArgs)
@@ -174,19 +175,4 @@ func (f *fleet) createKey() {
 		f.t.Fatalf("key create printed %q: %v", out, err)
 	}
 	f.project, f.key = made.Project, made.Key
-}
-
-// restart kills a process and starts it again.
-func (f *fleet) restart(ctx context.Context, p *launch.Process) error {
-	before := p.PID()
-	if err := p.Kill(); err != nil {
-		return err
-	}
-	if err := p.Start(ctx); err != nil {
-		return err
-	}
-	if after := p.PID(); before == 0 || after == 0 || after == before {
-		return fmt.Errorf("%s was killed as pid %d and runs as pid %d", p.Name(), before, after)
-	}
-	return nil
 }

@@ -71,6 +71,10 @@ func startRocketMQ(ctx context.Context) (rocketHandle, func() error, error) {
 	return rocketHandle{server.NameServer(), server.BrokerAddr(), server}, server.Stop, nil
 }
 
+// Own reports whether the servers were started here, so that their broker can be
+// stopped and frozen.
+func (r *RocketMQServer) Own() bool { return r.ctl != nil }
+
 // StopBroker ends the broker at once; its messages stay.
 func (r *RocketMQServer) StopBroker() {
 	r.t.Helper()
