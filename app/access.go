@@ -112,6 +112,13 @@ func (p Principal) Can(scope ports.Scope) bool {
 	return scope == ports.ScopeRead && slices.Contains(p.Scopes, ports.ScopeWrite)
 }
 
+// May reports whether the caller may use a project that [Access.Project] has
+// returned to the caller of the same key. It asks nobody, so that a live stream
+// can be checked often: a project never changes its tenant.
+func (p Principal) May(project ports.Project) bool {
+	return p.TenantID == project.TenantID && (p.ProjectID.IsZero() || p.ProjectID == project.ID)
+}
+
 // Actor names the caller in the audit log: the key's id, never the key.
 func (p Principal) Actor() string { return "key:" + p.KeyID.String() }
 

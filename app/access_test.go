@@ -113,12 +113,18 @@ func TestAccessProject(t *testing.T) {
 	if got.OnLateSuccess != domain.LateSuccessKeep {
 		t.Errorf("project %+v", got)
 	}
+	if !p.May(got) || !(app.Principal{TenantID: p.TenantID, ProjectID: got.ID}).May(got) {
+		t.Error("the project's own callers may not go on")
+	}
 	for name, stranger := range map[string]app.Principal{
 		"another tenant":  {TenantID: domain.TenantID{ID: newID()}},
 		"another project": {TenantID: b.project.TenantID, ProjectID: domain.ProjectID{ID: newID()}},
 	} {
 		if _, err := a.Project(b.ctx(), stranger, b.project.ID); !errors.Is(err, ports.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if stranger.May(got) {
+			t.Errorf("%s may go on", name)
 		}
 	}
 }

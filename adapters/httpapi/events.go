@@ -22,7 +22,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
-	req := EventRequest{Project: c.project.ID, Auth: s.recheck(bearer(r), c.project.ID)}
+	req := EventRequest{Project: c.project.ID, Auth: s.recheck(bearer(r), c.project)}
 	if text := r.URL.Query().Get("task_id"); text != "" {
 		id, err := wire.ParseID(wire.PrefixTask, text)
 		if err != nil {
