@@ -217,5 +217,5 @@ func (s *Sweep) heads(ctx context.Context) (int, error) {
 
 // expired removes what is past its time.
 func (s *Sweep) expired(ctx context.Context) (int, error) {
-	return 0, s.deps.Desk.CleanExpired(ctx, s.deps.Now(), s.cfg.Batch)
+	return s.deps.Desk.CleanExpired(ctx, s.deps.Now(), s.cfg.Batch)
 }

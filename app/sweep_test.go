@@ -74,3 +74,31 @@ func TestSweepOneChoreDoesNotStopTheOthers(t *testing.T) {
 		t.Errorf("before any period is over: worked %d, error %v", n, err)
 	}
 }
+
+// fullDesk has more rows past their time than one batch takes.
+type fullDesk struct {
+	*memory.Store
+	left int
+}
+
+func (d *fullDesk) CleanExpired(_ context.Context, _ time.Time, limit int) (int, error) {
+	n := min(limit, d.left)
+	d.left -= n
+	return n, nil
+}
+
+// TestSweepUntilClean: what is past its time goes as fast as it came.
+func TestSweepUntilClean(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	desk := &fullDesk{b.store, 7}
+	s, err := app.NewSweep(app.SweepDeps{
+		Env: b.env, Transitions: b.store, Inbox: b.store, Work: b.store, Desk: desk, Vendors: app.NewVendors(b.vendor),
+	}, app.SweepConfig{Batch: 3})
+	b.must(err)
+	for _, want := range []int{3, 3, 1, 0} {
+		if n, err := s.Step(b.ctx()); n != want || err != nil {
+			t.Errorf("removed %d, %v; want %d", n, err, want)
+		}
+	}
+}

@@ -23,8 +23,10 @@ type Desk interface {
 	// counter that is behind. It returns the projects that were repaired.
 	RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID, error)
 	// CleanExpired removes idempotency keys and other rows past their time, at
-	// most limit of each kind, and makes the partitions of the coming days.
-	CleanExpired(ctx context.Context, now time.Time, limit int) error
+	// most limit of each kind, and makes the partitions of the coming days. It
+	// returns how many rows the kind with the most has lost: at limit there are
+	// more. A kind that fails does not keep the others.
+	CleanExpired(ctx context.Context, now time.Time, limit int) (int, error)
 }
 
 // Case is something that a person has to decide.

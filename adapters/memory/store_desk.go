@@ -165,9 +165,9 @@ func (s *Store) RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID,
 }
 
 // CleanExpired implements ports.Desk. There are no partitions to make.
-func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) error {
-	return s.write(ctx, func(x *tx) error {
-		removed := 0
+func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+	err = s.write(ctx, func(x *tx) error {
+		removed = 0
 		for key, row := range s.requests {
 			if removed < limit && !row.expiresAt.After(now) {
 				remove(x, s.requests, key)
@@ -176,4 +176,5 @@ func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) erro
 		}
 		return nil
 	})
+	return removed, err
 }

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,25 +105,26 @@ func (s *Store) RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID,
 	return projects, nil
 }
 
-// CleanExpired implements ports.Desk.
-func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) error {
-	q, n := s.queries(), int32(max(limit, 0))
-	steps := []func() error{
-		func() error { _, err := q.IdempotencyClean(ctx, at(now), n); return err },
-		func() error { _, err := q.StreamTicketClean(ctx, at(now), n); return err },
-		func() error { _, err := q.RevocationClean(ctx, &now, n); return err },
-		func() error { _, err := q.InboxClean(ctx, n, at(now.Add(-s.cfg.InboxRetention))); return err },
-		func() error { return q.InboxWorkersClean(ctx, at(now.Add(-ownersKept))) },
-		func() error { return q.RelayOwnersClean(ctx, at(now.Add(-ownersKept))) },
-		func() error { _, err := q.PartitionsMake(ctx, PartitionDays); return err },
-		func() error { _, err := q.PartitionsDrop(ctx, int32(s.cfg.EventRetention/day)); return err },
+// CleanExpired implements ports.Desk. The partitions come first: without them no
+// event can be written.
+func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (int, error) {
+	q, n, most := s.queries(), int32(max(limit, 0)), int64(0)
+	removed := func(rows int64, err error) error {
+		most = max(most, rows)
+		return err
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return outward("clean", err)
-		}
-	}
-	return nil
+	_, made := q.PartitionsMake(ctx, PartitionDays)
+	_, dropped := q.PartitionsDrop(ctx, int32(s.cfg.EventRetention/day))
+	err := errors.Join(
+		made, dropped,
+		removed(q.IdempotencyClean(ctx, at(now), n)),
+		removed(q.StreamTicketClean(ctx, at(now), n)),
+		removed(q.RevocationClean(ctx, &now, n)),
+		removed(q.InboxClean(ctx, n, at(now.Add(-s.cfg.InboxRetention)))),
+		q.InboxWorkersClean(ctx, at(now.Add(-ownersKept))),
+		q.RelayOwnersClean(ctx, at(now.Add(-ownersKept))),
+	)
+	return int(most), outward("clean", err)
 }
 
 // PartitionDaysAhead is how many of the coming days have their partitions; below

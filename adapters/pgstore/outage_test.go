@@ -107,7 +107,7 @@ func TestPartitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := partitions(t, admin)
-	if err := s.CleanExpired(t.Context(), time.Now(), 100); err != nil {
+	if _, err := s.CleanExpired(t.Context(), time.Now(), 100); err != nil {
 		t.Fatal(err)
 	}
 	if after := partitions(t, admin); after != before-1 {
