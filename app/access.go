@@ -221,6 +221,9 @@ func validateKey(cmd KeyCommand) error {
 	for _, s := range cmd.Scopes {
 		faults.check(slices.Contains(ports.Scopes(), s), "scopes", "unknown", "use read, write or operator")
 	}
+	// The operator's routes are not about one project, and show rows of every tenant.
+	faults.check(cmd.ProjectID.IsZero() || !slices.Contains(cmd.Scopes, ports.ScopeOperator), "scopes", "invalid",
+		"an operator sees every tenant: such a key cannot be limited to a project")
 	return faults.err()
 }
 

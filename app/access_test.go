@@ -137,7 +137,10 @@ func TestAccessValidation(t *testing.T) {
 		"no tenant":     {Scopes: []ports.Scope{ports.ScopeRead}},
 		"no scope":      {TenantID: b.project.TenantID},
 		"unknown scope": {TenantID: b.project.TenantID, Scopes: []ports.Scope{"root"}},
-		"bad name":      {TenantID: b.project.TenantID, Scopes: []ports.Scope{ports.ScopeRead}, Name: "\x00"},
+		"one project of an operator": {
+			TenantID: b.project.TenantID, ProjectID: b.project.ID, Scopes: []ports.Scope{ports.ScopeRead, ports.ScopeOperator},
+		},
+		"bad name": {TenantID: b.project.TenantID, Scopes: []ports.Scope{ports.ScopeRead}, Name: "\x00"},
 	} {
 		var faults *app.FieldErrors
 		if _, _, err := a.CreateKey(b.ctx(), cmd); !errors.As(err, &faults) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,6 +55,9 @@ func (f databaseFlag) openAccess(ctx context.Context) (*pgstore.Store, *app.Acce
 
 // Run creates the key and prints it, the only time that it can be seen.
 func (cmd keyCreateCmd) Run(ctx context.Context, std streams) error {
+	if cmd.OnlyProject && cmd.Project == "" {
+		return errors.New("--only-project needs --project: without a name the key would open every project of the tenant")
+	}
 	store, access, err := cmd.openAccess(ctx)
 	if err != nil {
 		return err
