@@ -80,29 +80,37 @@ func benchDecode(row ports.InboxRow) ports.Decoded {
 }
 
 // BenchmarkIngest measures Receive in groups and Process in batches of 128, with
-// fsync on. One iteration is all of it, once: run with -benchtime 1x.
+// fsync on, over many projects and in one hot project. One iteration is all of it,
+// once: run with -benchtime 1x.
 func BenchmarkIngest(b *testing.B) {
-	const projects, tasks, batch, workers = 500, 20_000, 128, 2
 	server := testenv.PostgresServer(b, testenv.PGOptions{Fsync: true, Extra: map[string]string{"shared_buffers": "1GB", "max_wal_size": "4GB"}})
-	for i := range b.N {
-		url := server.Database(fmt.Sprintf("bench%d", i))
-		if _, err := pgstore.Migrate(b.Context(), url, pgstore.MigrateOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		seed(b, url, projects, tasks)
-		store := open(b, pgstore.Config{URL: url})
-		start := time.Now()
-		for _, status := range []domain.Observed{domain.ObservedRunning, domain.ObservedSucceeded} {
-			receiveAll(b, store, benchDeliveries(tasks, status), 256)
-		}
-		b.ReportMetric(2*tasks/time.Since(start).Seconds(), "acks/s")
-		start = time.Now()
-		applied := processAll(b, store, batch, workers)
-		b.ReportMetric(float64(applied)/time.Since(start).Seconds(), "transitions/s")
-		if applied != 2*tasks {
-			b.Errorf("%d transitions, want %d", applied, 2*tasks)
-		}
-		store.Close()
+	for _, projects := range []int{500, 1} {
+		b.Run(fmt.Sprintf("projects=%d", projects), func(b *testing.B) {
+			for i := range b.N {
+				benchIngest(b, server.Database(fmt.Sprintf("bench_%d_%d_%d", projects, b.N, i)), projects)
+			}
+		})
+	}
+}
+
+func benchIngest(b *testing.B, url string, projects int) {
+	b.Helper()
+	const tasks, batch, workers = 20_000, 128, 2
+	if _, err := pgstore.Migrate(b.Context(), url, pgstore.MigrateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	seed(b, url, projects, tasks)
+	store := open(b, pgstore.Config{URL: url})
+	start := time.Now()
+	for _, status := range []domain.Observed{domain.ObservedRunning, domain.ObservedSucceeded} {
+		receiveAll(b, store, benchDeliveries(tasks, status), 256)
+	}
+	b.ReportMetric(2*tasks/time.Since(start).Seconds(), "acks/s")
+	start = time.Now()
+	applied := processAll(b, store, batch, workers)
+	b.ReportMetric(float64(applied)/time.Since(start).Seconds(), "transitions/s")
+	if applied != 2*tasks {
+		b.Errorf("%d transitions, want %d", applied, 2*tasks)
 	}
 }
 
