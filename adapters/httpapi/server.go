@@ -75,6 +75,11 @@ func (s *Server) handler(routes []route) http.Handler {
 		mux.HandleFunc(rt.method+" "+rt.pattern, func(w http.ResponseWriter, r *http.Request) {
 			c := callOf(r.Context())
 			c.route, c.untimed = rt.pattern, rt.untimed
+			if !rt.untimed {
+				ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
+				defer cancel()
+				r = r.WithContext(ctx)
+			}
 			if err := s.authorized(w, r, c, rt); err != nil {
 				s.fail(w, r, c, err)
 			}

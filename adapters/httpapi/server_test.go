@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aivedio/aivedio/app"
+	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/ports"
 )
 
 func TestNewNeedsWholeParts(t *testing.T) {
@@ -70,5 +73,28 @@ func TestMetricsPage(t *testing.T) {
 	}
 	if w.Code != http.StatusOK || strings.Contains(body, vendorText) {
 		t.Errorf("%d, or a path in a label", w.Code)
+	}
+}
+
+// stuckReader is a database that takes a question and never answers.
+type stuckReader struct{ ports.Reader }
+
+func (stuckReader) Task(ctx context.Context, _ domain.ProjectID, _ domain.TaskID) (ports.TaskView, domain.Cursor, error) {
+	<-ctx.Done()
+	return ports.TaskView{}, domain.Cursor{}, ctx.Err()
+}
+
+// TestRequestTimeout answers when the database does not.
+func TestRequestTimeout(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.submitted()
+	cfg := f.server.cfg
+	cfg.Reader, cfg.RequestTimeout = stuckReader{cfg.Reader}, time.Millisecond
+	f.handler = must(New(cfg)).Handler()
+	w := f.do(request{path: f.tasks("/", id), key: f.key})
+	wantProblem(t, w, http.StatusServiceUnavailable, "unavailable")
+	if w.Header().Get("Retry-After") == "" {
+		t.Error("the client is not told when to come again")
 	}
 }
