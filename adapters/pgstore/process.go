@@ -81,10 +81,14 @@ func (s *Store) Process(ctx context.Context, params ports.ProcessParams, decode 
 	r := round{Store: s, conn: conn.Conn(), worker: s.hands.take(), params: params, decode: decode}
 	defer s.hands.give(r.worker)
 	ids, err := r.peek(ctx)
-	if err != nil || len(ids) == 0 {
-		return ports.ProcessReport{}, outward("process", err)
+	if err == nil && len(ids) == 0 {
+		return ports.ProcessReport{}, nil
 	}
-	if err := r.take(ctx, ids, true); err != nil {
+	if err == nil {
+		err = r.take(ctx, ids, true)
+	}
+	if err != nil {
+		conn.Release() // workers that each hold one and want another would wait for each other
 		r.emptyHand(ctx)
 		return ports.ProcessReport{}, outward("process", err)
 	}
