@@ -229,12 +229,28 @@ func (w *world) readRequests(ctx context.Context, q *dbgen.Queries, items []port
 	for _, r := range rows {
 		task := domain.TaskID{ID: idOf(r.TaskID)}
 		w.requests[keyOf(items[r.Ord].Idempotency)] = request{bodyHash: r.BodyHash, task: task}
-		if _, ok := w.tasks[task]; !ok { // the key of another task: rare, and only shown
-			if err := w.lock(ctx, q, meant{current: []pgtype.UUID{r.TaskID}}); err != nil {
+		if _, ok := w.tasks[task]; !ok {
+			if err := w.show(ctx, q, r.TaskID); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// show reads the task of a repeated request without a lock: it is only shown, and
+// an account is locked already, behind which no task may be.
+func (w *world) show(ctx context.Context, q *dbgen.Queries, id pgtype.UUID) error {
+	row, err := q.TaskView(ctx, id)
+	if err != nil {
+		return missing("task", err)
+	}
+	task := taskOf(row.GenerationTask)
+	attempt, err := attemptOf(row.TaskAttempt)
+	if err != nil {
+		return err
+	}
+	w.tasks[task.ID], w.attempts[attempt.ID] = task, attempt
 	return nil
 }
 
