@@ -11,6 +11,9 @@ import (
 type loop struct {
 	name string
 	run  func(context.Context) error
+	// outward loops call vendors. They take nothing new from the beginning of a stop,
+	// so that what is under way has the more time.
+	outward bool
 }
 
 // loops builds the background work of the configured roles.
@@ -35,15 +38,24 @@ func (p *process) loops() ([]loop, error) {
 	return all, errors.Join(faults...)
 }
 
+// outward is what loops get that call vendors: they stop first, and so have the
+// time that the others wait for their turn. A create that is cut is an unknown
+// submit.
+func (p *process) outward() app.Env {
+	env := p.env
+	env.StopGrace = p.cfg.StopTimeout * 2 / 3
+	return env
+}
+
 // submitLoops is the only place that gives a part the power to create (I8).
 func (p *process) submitLoops() ([]loop, error) {
 	cfg := p.cfg.Work.submitter()
 	cfg.CallbackBase = p.cfg.PublicURL
-	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.env, Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota}, cfg)
+	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota}, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"submit", s.Run}}, nil
+	return []loop{{"submit", s.Run, true}}, nil
 }
 
 func (p *process) processLoops() ([]loop, error) {
@@ -51,20 +63,20 @@ func (p *process) processLoops() ([]loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"process", w.Run}}, nil
+	return []loop{{"process", w.Run, false}}, nil
 }
 
 // pollLoops queries vendors and carries out cancellations: both only ask.
 func (p *process) pollLoops() ([]loop, error) {
-	q, err := app.NewPoll(app.PollDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls})
+	q, err := app.NewPoll(app.PollDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls})
 	if err != nil {
 		return nil, err
 	}
-	c, err := app.NewCancelSender(app.CancelSenderDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors}, app.CancelSenderConfig{})
+	c, err := app.NewCancelSender(app.CancelSenderDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors}, app.CancelSenderConfig{})
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"poll", q.Run}, {"cancel", c.Run}}, nil
+	return []loop{{"poll", q.Run, true}, {"cancel", c.Run, true}}, nil
 }
 
 func (p *process) relayLoops() ([]loop, error) {
@@ -72,7 +84,7 @@ func (p *process) relayLoops() ([]loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"relay", r.Run}}, nil
+	return []loop{{"relay", r.Run, false}}, nil
 }
 
 func (p *process) dispatchLoops() ([]loop, error) {
@@ -80,17 +92,17 @@ func (p *process) dispatchLoops() ([]loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"dispatch", d.Run}}, nil
+	return []loop{{"dispatch", d.Run, false}}, nil
 }
 
 func (p *process) mediaLoops() ([]loop, error) {
 	cfg := p.cfg.Work.media()
 	cfg.MaxBytes = p.cfg.Media.MaxBytes
-	m, err := app.NewMedia(app.MediaDeps{Env: p.env, Transitions: p.store, Work: p.store, Vendors: p.vendors, Media: p.media, Downloader: p.downloader()}, cfg)
+	m, err := app.NewMedia(app.MediaDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Media: p.media, Downloader: p.downloader()}, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"media", m.Run}}, nil
+	return []loop{{"media", m.Run, true}}, nil
 }
 
 func (p *process) sweepLoops() ([]loop, error) {
@@ -98,5 +110,5 @@ func (p *process) sweepLoops() ([]loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []loop{{"sweep", s.Run}}, nil
+	return []loop{{"sweep", s.Run, false}}, nil
 }

@@ -99,7 +99,11 @@ func (r *runner) run(ctx context.Context, ready func(net.Addr)) error {
 	defer stopStreams()
 
 	for _, l := range r.work {
-		g.Go(func() error { return wrap(l.name, l.run(loops)) })
+		until := loops
+		if l.outward {
+			until = failed
+		}
+		g.Go(func() error { return wrap(l.name, l.run(until)) })
 	}
 	if r.hub != nil {
 		g.Go(func() error { return wrap("stream", r.hub.Run(streams)) })
@@ -139,9 +143,10 @@ func after(ctx context.Context, wait time.Duration) <-chan struct{} {
 	return over
 }
 
-// stop ends intake, then streams, then loops. A third of StopTimeout is for the
-// streams, what is left of a half for requests, a third for the work in hand:
-// what does not end in time is cut.
+// stop ends intake, then streams, then loops; those that call vendors have ended
+// their taking already. A third of StopTimeout is for the streams, what is left of
+// a half for requests, a third for the work in hand, two for calls of vendors: what
+// does not end in time is cut.
 func (r *runner) stop(stopStreams, stopLoops context.CancelFunc) {
 	r.serving.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout/2)
