@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/aivedio/aivedio/adapters/pgstore"
+	"github.com/aivedio/aivedio/internal/testenv"
 	"github.com/aivedio/aivedio/ports"
 	"github.com/aivedio/aivedio/ports/porttest"
 )
@@ -29,7 +32,8 @@ var children = map[string]func(ctx context.Context) error{
 func TestMain(m *testing.M) {
 	child, ok := children[os.Getenv(childEnv)]
 	if !ok {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(testenv.Wrap(m))
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
