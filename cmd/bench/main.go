@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -39,7 +40,9 @@ func invalid(format string, args ...any) error {
 type output struct{ out, err io.Writer }
 
 // say tells a waiting person what is going on.
-func (o output) say(format string, args ...any) { fmt.Fprintf(o.err, format+"\n", args...) }
+func (o output) say(format string, args ...any) {
+	fmt.Fprintf(o.err, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -101,8 +101,12 @@ func (o *observer) missing(ctx context.Context, ids []string) (int, error) {
 	return missing, nil
 }
 
-// violations is doctor's count, with the first few of them.
+// violations is doctor's count, with the first few of them. The tables have just
+// grown manyfold, so the planner is told first.
 func (o *observer) violations(ctx context.Context) (n int, named []string, err error) {
+	if _, err := o.conn.Exec(ctx, "ANALYZE"); err != nil {
+		return 0, nil, fmt.Errorf("analyze: %w", err)
+	}
 	checks, err := doctor.Examine(ctx, o.conn)
 	if err != nil {
 		return 0, nil, err
