@@ -286,3 +286,27 @@ func TestDrainTimesOut(t *testing.T) {
 		}
 	})
 }
+
+// TestDeltaKeepsUp has more events in the time that a delta query looks back than
+// one round can read: the next round looks at later ones.
+func TestDeltaKeepsUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.Delta = time.Minute })
+		b.open(StreamRequest{}, "/events", false)
+		time.Sleep(time.Minute) // the first round has a mark
+		synctest.Wait()
+		began := time.Now()
+		for i := range deltaPages*deltaPage + deltaPage {
+			if i%10 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			b.store1(taskB, "running", domain.StageGenerating, 5)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if b.hub.mark.Before(began.Add(30 * time.Second)) {
+			t.Errorf("the mark stands still at %s", b.hub.mark.Sub(began))
+		}
+	})
+}
