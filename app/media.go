@@ -245,14 +245,15 @@ func mainOutput(outputs []domain.OutputRef) (domain.OutputRef, bool) {
 	return outputs[max(slices.IndexFunc(outputs, func(o domain.OutputRef) bool { return o.Kind == "video" }), 0)], true
 }
 
-// downloadFault sorts a failed download. Only "gone" and "refused" are final:
-// anything else may pass later.
+// downloadFault sorts a failed download. Only "refused" is final: anything else
+// may pass later, and "not found" often means "not yet" where a vendor says
+// "succeeded" before its storage has the file everywhere.
 func downloadFault(err error) *mediaFault {
 	pe := providerError(err)
 	fault := &mediaFault{code: "download_" + string(pe.Class), class: domain.ClassMedia, wish: pe.RetryAfter}
 	switch {
 	case pe.Class == ports.ClassNotFound:
-		fault.class, fault.final = domain.ClassOutputExpired, true
+		fault.class = domain.ClassOutputExpired
 	case pe.Class == ports.ClassRejected:
 		fault.final = true
 	case errors.Is(err, errTooLarge):

@@ -156,7 +156,7 @@ func TestMediaFaults(t *testing.T) {
 		tries    int // until the task ends; 0 for never
 		code     domain.ErrorClass
 	}{
-		"gone":             {refused(ports.ClassNotFound), 1, domain.ClassOutputExpired},
+		"gone":             {refused(ports.ClassNotFound), 3, domain.ClassOutputExpired},
 		"refused":          {refused(ports.ClassRejected), 1, domain.ClassMedia},
 		"reset":            {refused(ports.ClassTransport), 3, domain.ClassMedia},
 		"forbidden":        {refused(ports.ClassAuth), 3, domain.ClassMedia},
@@ -192,6 +192,28 @@ func TestMediaFaults(t *testing.T) {
 				t.Error("tried on after the end")
 			}
 		})
+	}
+}
+
+// A vendor's success may be ahead of its storage: an output that is not there yet
+// is fetched when it is.
+func TestMediaWaitsForALateOutput(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	task := finishedAtVendor(b).Task.ID
+	asked := 0
+	m := newMedia(b, download(func(req *http.Request) (ports.Download, error) {
+		if asked++; asked < 3 {
+			return refused(ports.ClassNotFound)(req)
+		}
+		return file(mp4, int64(len(mp4)))(req)
+	}), &shelf{})
+	for range 3 {
+		b.step(m)
+		b.clock.Advance(20 * time.Second)
+	}
+	if view := b.view(task); view.Task.Status() != "ready" {
+		t.Errorf("the task is %s after %d tries", view.Task.Status(), asked)
 	}
 }
 
