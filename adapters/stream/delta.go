@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,8 +86,10 @@ func (h *Hub) finish() {
 	h.work.Wait()
 }
 
-// delta offers the newest events by time and compares a part of the heads. Both
-// only feed [project.offer] and [project.behind]: what is known is dropped there.
+// delta compares a part of the heads and offers the newest events by time. Both
+// only feed [project.behind] and [project.offer]: what is known is dropped there.
+// Neither waits for the other to pass: the heads are the guarantee, and the events
+// by time may be too many for the store.
 func (h *Hub) delta(ctx context.Context) error {
 	watched := h.watchedProjects()
 	if len(watched) == 0 {
@@ -94,10 +97,7 @@ func (h *Hub) delta(ctx context.Context) error {
 		return nil
 	}
 	h.stats.deltas.Add(1)
-	if err := h.since(ctx); err != nil {
-		return err
-	}
-	return h.heads(ctx, watched)
+	return errors.Join(h.heads(ctx, watched), h.since(ctx))
 }
 
 func (h *Hub) since(ctx context.Context) error {

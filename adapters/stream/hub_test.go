@@ -310,3 +310,24 @@ func TestDeltaKeepsUp(t *testing.T) {
 		}
 	})
 }
+
+// slowSince is a store that cannot answer for the events of all projects.
+type slowSince struct{ *fakeEvents }
+
+func (slowSince) Since(context.Context, time.Time, int) ([]ports.StoredEvent, error) {
+	return nil, ports.ErrUnavailable
+}
+
+// TestLostHintWithoutSince finds a lost hint by the heads alone.
+func TestLostHintWithoutSince(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.Events, c.Delta = slowSince{c.Events.(*fakeEvents)}, 5*time.Second })
+		c := b.open(StreamRequest{}, "/events?after=0", false)
+		b.store1(taskA, "running", domain.StageGenerating, 5)
+		time.Sleep(16 * time.Second)
+		if diff := cmp.Diff(upTo(1), c.ids()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
