@@ -68,6 +68,10 @@ func newPool(ctx context.Context, cfg Config, conns int32, name string) (*pgxpoo
 	}
 	config.MaxConns = conns
 	config.MaxConnIdleTime = 5 * time.Minute
+	if config.ConnConfig.ConnectTimeout == 0 { // the URL may say another
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	config.ConnConfig.DialFunc = newDialer().DialContext
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = name
 	params["lock_timeout"] = milliseconds(cfg.LockTimeout)
