@@ -34,7 +34,8 @@ var keyText = base32.StdEncoding.WithPadding(base32.NoPadding)
 // AccessConfig bounds what is remembered.
 type AccessConfig struct {
 	// CacheFor is how long a key is believed without asking the store: the longest
-	// that a revoked key still works. 2 s when zero, and not more than that.
+	// that a revoked key still works. 1 s when zero, and not more than 2 s. A live
+	// stream asks once a second, so it ends within two.
 	CacheFor time.Duration
 	// CacheSize is how many keys are remembered; 10 000 when zero.
 	CacheSize int
@@ -45,7 +46,7 @@ const maxCacheFor = 2 * time.Second
 
 // WithDefaults returns a copy with every zero field set.
 func (c AccessConfig) WithDefaults() AccessConfig {
-	c.CacheFor = cmp.Or(c.CacheFor, maxCacheFor)
+	c.CacheFor = cmp.Or(c.CacheFor, time.Second)
 	c.CacheSize = cmp.Or(c.CacheSize, 10_000)
 	return c
 }
@@ -239,7 +240,7 @@ func (a *Access) cached(hash [sha256.Size]byte) (Principal, bool) {
 }
 
 // remember counts from when the store was asked: its answer is that old. A full
-// cache is emptied, since its entries live two seconds anyway.
+// cache is emptied, since its entries are short-lived anyway.
 func (a *Access) remember(hash [sha256.Size]byte, p Principal, asked time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

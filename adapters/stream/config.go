@@ -50,7 +50,8 @@ type Config struct {
 	// WatchTimeout bounds the wait for a confirmed subscription (2 s); after it
 	// the client is served all the same, by the delta query.
 	WatchTimeout time.Duration
-	// AuthEvery is the time between two checks of a live client's right (5 s).
+	// AuthEvery is the time between two checks of a live client's right (1 s). With
+	// what the check itself remembers it bounds how long a stream outlives its key.
 	AuthEvery time.Duration
 	// Wait is the longest a long-poll may ask to wait (60 s).
 	Wait time.Duration
@@ -114,7 +115,7 @@ func (c Config) WithDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 25*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.WatchTimeout = cmp.Or(c.WatchTimeout, 2*time.Second)
-	c.AuthEvery = cmp.Or(c.AuthEvery, 5*time.Second)
+	c.AuthEvery = cmp.Or(c.AuthEvery, time.Second)
 	c.Wait = cmp.Or(c.Wait, time.Minute)
 	c.DrainWindow = cmp.Or(c.DrainWindow, 10*time.Second)
 	return c

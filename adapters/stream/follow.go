@@ -244,9 +244,10 @@ func (f *follower) last(c Close) error {
 // live writes what the project offers until somebody ends it.
 func (f *follower) live(ctx context.Context) error {
 	checked := make(chan error, 1)
+	var timer *time.Timer
 	var recheck <-chan time.Time
 	if f.auth != nil {
-		timer := time.NewTimer(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))
+		timer = time.NewTimer(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))
 		defer timer.Stop()
 		recheck = timer.C
 	}
@@ -270,7 +271,8 @@ func (f *follower) live(ctx context.Context) error {
 			if !denied(err) {
 				err = nil
 			}
-			recheck = time.After(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))
+			timer.Reset(f.hub.cfg.spread(f.hub.cfg.AuthEvery, 0.2))
+			recheck = timer.C
 		}
 		if err != nil {
 			return err
