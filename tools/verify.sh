@@ -57,6 +57,7 @@ migrations() {
 
 check "format (gofmt)" formatted
 check "vet" $go vet ./...
+check "modules (go mod tidy)" $go mod tidy -diff
 check "lint (staticcheck)" $staticcheck ./...
 check "rules of the tree (archtest)" $go test -count=1 ./internal/archtest/
 check "documents (go generate)" documents
