@@ -250,7 +250,7 @@ func (r *Relay) published(ctx context.Context, rows []ports.OutboxRow) error {
 // putOff has one project's rows wait. The project is parked after MaxTries only
 // while the bus takes others: then it is the project, not the bus.
 func (r *Relay) putOff(ctx context.Context, rows []ports.OutboxRow, busWorks bool) error {
-	maxTries := math.MaxInt32
+	maxTries := 0 // the bus is to blame, and will be for as long as it is away
 	if busWorks {
 		maxTries = r.cfg.MaxTries
 	}

@@ -62,6 +62,8 @@ type PublishFailure struct {
 	ProjectID domain.ProjectID
 	IDs       []int64
 	NextAt    time.Time
+	// MaxTries parks the project at that many failures; one with 0 is not the
+	// project's fault and does not count.
 	MaxTries  int
 	ErrorCode string
 }

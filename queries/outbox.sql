@@ -26,10 +26,11 @@ DELETE FROM outbox_holds h WHERE h.parked_at IS NULL AND h.project_id IN (SELECT
 UPDATE outbox_events SET retry_count = retry_count + 1 WHERE id = ANY(@ids::bigint[]) AND publish_status = 'pending';
 
 -- name: OutboxHoldRaise :exec
+-- A failure with 0 tries at most is that of the bus and counts nothing.
 INSERT INTO outbox_holds AS h (project_id, retry_count, next_retry_at, parked_at, last_error_code, updated_at)
-VALUES (@project_id, 1, @next_retry_at, CASE WHEN @max_tries::int <= 1 THEN @now::timestamptz END, @last_error_code, @now::timestamptz)
-ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + 1, next_retry_at = excluded.next_retry_at,
-    parked_at = CASE WHEN h.retry_count + 1 >= @max_tries::int THEN coalesce(h.parked_at, @now::timestamptz) ELSE h.parked_at END,
+VALUES (@project_id, sign(@max_tries::int)::int, @next_retry_at, CASE WHEN @max_tries::int = 1 THEN @now::timestamptz END, @last_error_code, @now::timestamptz)
+ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + excluded.retry_count, next_retry_at = excluded.next_retry_at,
+    parked_at = CASE WHEN @max_tries::int > 0 AND h.retry_count + 1 >= @max_tries::int THEN coalesce(h.parked_at, @now::timestamptz) ELSE h.parked_at END,
     last_error_code = excluded.last_error_code, updated_at = excluded.updated_at;
 
 -- name: OutboxClean :execrows

@@ -20,6 +20,7 @@ type sentRow struct {
 // backoff is why a project's rows are not sent for now.
 type backoff struct {
 	until  time.Time
+	tries  int
 	parked bool
 }
 
@@ -81,7 +82,12 @@ func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, id
 // MarkFailed implements ports.Outbox.
 func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) error {
 	return s.write(ctx, func(x *tx) error {
-		wait := backoff{until: params.NextAt}
+		wait := s.backoff[params.ProjectID]
+		wait.until = params.NextAt
+		if params.MaxTries > 0 {
+			wait.tries++
+			wait.parked = wait.parked || wait.tries >= params.MaxTries
+		}
 		for _, id := range params.IDs {
 			row, ok := s.outbox[id]
 			if !ok || row.Event.ProjectID != params.ProjectID {
@@ -89,7 +95,6 @@ func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) err
 			}
 			row.Tries++
 			put(x, s.outbox, id, row)
-			wait.parked = wait.parked || row.Tries >= params.MaxTries
 		}
 		put(x, s.backoff, params.ProjectID, wait)
 		return checkText(params.ErrorCode)

@@ -16,6 +16,7 @@ func outboxTests() []storeTest {
 		{"MarkWithLostLease", outboxMarkWithLostLease},
 		{"FailureWaits", outboxFailureWaits},
 		{"Parked", outboxParked},
+		{"Outage", outboxOutage},
 		{"Clean", outboxClean},
 	}
 }
@@ -219,6 +220,30 @@ func outboxParked(t *testing.T, b *storeBench) {
 	rows := b.pending(b.lease(owner), 10)
 	if len(rows) != 1 || rows[0].Event.ProjectID != other {
 		t.Errorf("rows beside a parked project: %+v", rows)
+	}
+}
+
+// outboxOutage: failures that are not the project's fault do not bring it nearer to
+// being parked, however many they were.
+func outboxOutage(t *testing.T, b *storeBench) {
+	b.create()
+	owner := newID()
+	fail := func(maxTries int) {
+		b.failed(maxTries, time.Second, b.pending(b.lease(owner), 10)...)
+		b.Clock.Advance(2 * time.Second)
+	}
+	for range 5 {
+		fail(0)
+	}
+	fail(3)
+	fail(3)
+	if rows := b.pending(b.lease(owner), 10); len(rows) != 1 || rows[0].Tries != 7 {
+		t.Fatalf("after an outage and two failures: %+v", rows)
+	}
+	fail(3)
+	b.Clock.Advance(time.Hour)
+	if rows := b.pending(b.lease(owner), 10); len(rows) != 0 {
+		t.Errorf("after three failures: %+v", rows)
 	}
 }
 

@@ -132,25 +132,26 @@ func (q *Queries) OutboxCountTry(ctx context.Context, ids []int64) error {
 
 const outboxHoldRaise = `-- name: OutboxHoldRaise :exec
 INSERT INTO outbox_holds AS h (project_id, retry_count, next_retry_at, parked_at, last_error_code, updated_at)
-VALUES ($1, 1, $2, CASE WHEN $3::int <= 1 THEN $4::timestamptz END, $5, $4::timestamptz)
-ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + 1, next_retry_at = excluded.next_retry_at,
-    parked_at = CASE WHEN h.retry_count + 1 >= $3::int THEN coalesce(h.parked_at, $4::timestamptz) ELSE h.parked_at END,
+VALUES ($1, sign($2::int)::int, $3, CASE WHEN $2::int = 1 THEN $4::timestamptz END, $5, $4::timestamptz)
+ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + excluded.retry_count, next_retry_at = excluded.next_retry_at,
+    parked_at = CASE WHEN $2::int > 0 AND h.retry_count + 1 >= $2::int THEN coalesce(h.parked_at, $4::timestamptz) ELSE h.parked_at END,
     last_error_code = excluded.last_error_code, updated_at = excluded.updated_at
 `
 
 type OutboxHoldRaiseParams struct {
 	ProjectID     pgtype.UUID
-	NextRetryAt   pgtype.Timestamptz
 	MaxTries      int32
+	NextRetryAt   pgtype.Timestamptz
 	Now           pgtype.Timestamptz
 	LastErrorCode string
 }
 
+// A failure with 0 tries at most is that of the bus and counts nothing.
 func (q *Queries) OutboxHoldRaise(ctx context.Context, arg *OutboxHoldRaiseParams) error {
 	_, err := q.db.Exec(ctx, outboxHoldRaise,
 		arg.ProjectID,
-		arg.NextRetryAt,
 		arg.MaxTries,
+		arg.NextRetryAt,
 		arg.Now,
 		arg.LastErrorCode,
 	)
