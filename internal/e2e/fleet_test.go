@@ -69,7 +69,7 @@ func newFleet(t *testing.T, n int, vendorArgs []string, env ...string) *fleet {
 func (f *fleet) startVendor(secrets launch.Secrets, args []string) {
 	f.t.Helper()
 	f.vendor = launch.New(launch.Spec{
-		Name: "vendor", Path: Binary(f.t), Args: append([]string{"simulate", "--listen", "127.0.0.1:0"}, args...),
+		Name: "vendor", Path: Binary(f.t), Args: append([]string{"simulate", "--listen", "127.0.0.1:0", "--openai-webhook", f.callback.URL() + "/callbacks/openaivideo/a/" + launch.Account}, args...),
 		Env: []string{"AIVEDIO_SIMULATE_KEY=" + secrets.VendorKey, "AIVEDIO_SIMULATE_SECRET=" + secrets.WebhookSecret, "GOMEMLIMIT=128MiB"},
 	})
 	f.endWithTest(f.vendor)
@@ -139,6 +139,20 @@ func (f *fleet) stopAll() {
 		}
 	}
 	_ = g.Wait() // errors are the test's already
+}
+
+// noErrorLogged fails the test for each line at the level of errors.
+func (f *fleet) noErrorLogged() {
+	f.t.Helper()
+	for _, role := range fleetRoles {
+		for _, p := range f.processes[role] {
+			for line := range strings.Lines(p.Tail(1 << 20)) {
+				if strings.Contains(line, `"level":"ERROR"`) {
+					f.t.Errorf("%s logged %s", p.Name(), line)
+				}
+			}
+		}
+	}
 }
 
 // command runs the binary as a person would, and returns its standard output and

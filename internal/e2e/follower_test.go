@@ -28,7 +28,8 @@ type followed struct {
 type follower struct {
 	url, key string
 	// cuts are the lines, counted over all connections, at which the line breaks.
-	cuts []int
+	cuts    []int
+	planned int
 
 	mu     sync.Mutex
 	events []followed
@@ -48,6 +49,7 @@ func newFollower(base, project, key string, cuts, within int, rng *rand.Rand) *f
 		}
 	}
 	slices.Sort(f.cuts)
+	f.planned = cuts
 	return f
 }
 
@@ -70,7 +72,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if mine {
+		if mine || ctx.Err() != nil {
 			continue
 		}
 		f.mu.Lock()

@@ -107,7 +107,7 @@ func (g *gate) count(change func(*gateCounts)) {
 
 // ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	create := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/predictions")
+	create := r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/predictions") || strings.HasSuffix(r.URL.Path, "/videos"))
 	held, nth := g.take(create)
 	if held { // only behind the body does the server notice that a caller has gone
 		body, err := io.ReadAll(r.Body)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A calm run leaves no line at the level of errors, and every role ends in order:
@@ -18,22 +15,13 @@ func TestStopsInOrder(t *testing.T) {
 		"AIVEDIO_SUBMIT_TIMEOUT=60s", "AIVEDIO_SUBMIT_LEASE=90s", "AIVEDIO_MEDIA_TIMEOUT=60s", "AIVEDIO_MEDIA_LEASE=90s")
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
-	db, err := pgxpool.New(ctx, f.deployment.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	r := &run{fleet: f, db: db}
-	r.accepted.changed = make(chan struct{})
-	following, stopFollowing := context.WithCancel(ctx)
-	follower := newFollower(f.gateway.URL(), f.project, f.key, 0, 1, rand.New(rand.NewPCG(1, 1)))
-	followed := make(chan error, 1)
-	go func() { followed <- follower.run(following) }()
+	r := newRun(ctx, t, f, 0, 1, rand.New(rand.NewPCG(1, 1)))
+	stopFollowing := r.follow(ctx, t)
 
 	r.mustSubmit(ctx, t, 0, 20)
 	if err := await(ctx, "the first tasks to be ready", func() (bool, error) {
 		var open int
-		err := db.QueryRow(ctx, "SELECT count(*) FROM generation_tasks WHERE status <> 'ready'").Scan(&open)
+		err := r.db.QueryRow(ctx, "SELECT count(*) FROM generation_tasks WHERE status <> 'ready'").Scan(&open)
 		return open == 0, err
 	}); err != nil {
 		t.Fatalf("%v\n%s", err, r.open())
@@ -48,28 +36,17 @@ func TestStopsInOrder(t *testing.T) {
 	}
 	f.stopAll()
 	stopFollowing()
-	if err := <-followed; err != nil {
-		t.Error(err)
-	}
-	if _, ok := follower.said["move"]; !ok {
-		t.Errorf("the stream was not told to move: %v", follower.said)
+	if r.follower.said["move"] == 0 {
+		t.Errorf("the stream was not told to move: %v", r.follower.said)
 	}
 	var unknown, submitting int
-	if err := db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE status = 'submit_unknown'), count(*) FILTER (WHERE status = 'submitting') FROM task_attempts`).Scan(&unknown, &submitting); err != nil {
+	if err := r.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE status = 'submit_unknown'), count(*) FILTER (WHERE status = 'submitting') FROM task_attempts`).Scan(&unknown, &submitting); err != nil {
 		t.Fatal(err)
 	}
 	if unknown != 2 || submitting != 0 {
 		t.Errorf("%d attempts are unknown and %d are left in submitting; the two creates that were cut off should be known as unknown", unknown, submitting)
 	}
-	for _, role := range fleetRoles {
-		for _, p := range f.processes[role] {
-			for line := range strings.Lines(p.Tail(1 << 20)) {
-				if strings.Contains(line, `"level":"ERROR"`) {
-					t.Errorf("%s logged %s", p.Name(), line)
-				}
-			}
-		}
-	}
+	f.noErrorLogged()
 }
 
 // mustSubmit submits the tasks from, …, to−1.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/simulator"
@@ -51,18 +53,19 @@ func (f *fleet) jobs(ctx context.Context) ([]simulator.JobInfo, error) {
 // desk is a person with the operator's commands.
 type desk struct {
 	f      *fleet
+	db     *pgxpool.Pool
 	tokens *app.CallbackTokens
 	// created and notCreated count the cases that were decided so.
 	created, notCreated int
 }
 
-func newDesk(t *testing.T, f *fleet) *desk {
+func newDesk(t *testing.T, f *fleet, db *pgxpool.Pool) *desk {
 	t.Helper()
 	tokens, err := app.NewCallbackTokens(f.deployment.CallbackKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{f: f, tokens: tokens}
+	return &desk{f: f, db: db, tokens: tokens}
 }
 
 // openCase is a line of `aivedio case list --json`.
@@ -89,8 +92,8 @@ func (d *desk) cases(kind string) ([]openCase, error) {
 	return list.Cases, nil
 }
 
-// decide looks every open case of an unknown submit up at the vendor, by the
-// callback address that only this attempt has, and resolves it.
+// decide looks every open case of an unknown submit up at the vendor and resolves
+// it.
 func (d *desk) decide(ctx context.Context) error {
 	cases, err := d.cases(string(domain.CaseSubmitUnknown))
 	if err != nil || len(cases) == 0 {
@@ -101,15 +104,14 @@ func (d *desk) decide(ctx context.Context) error {
 		return err
 	}
 	for _, c := range cases {
-		attempt, err := wire.ParseID(wire.PrefixAttempt, c.AttemptID)
+		job, err := d.lookUp(ctx, c, jobs)
 		if err != nil {
 			return err
 		}
-		address := "/callbacks/replicate/" + d.tokens.Make(domain.AttemptID{ID: attempt})
 		as := []string{"case", "resolve", fmt.Sprint(c.ID), "--reason", "looked up at the vendor"}
 		counter := &d.notCreated
-		if id := jobWith(jobs, address); id != "" {
-			as, counter = append(as, "--as", "created_with_id", "--provider-task-id", id), &d.created
+		if job != "" {
+			as, counter = append(as, "--as", "created_with_id", "--provider-task-id", job), &d.created
 		} else {
 			as = append(as, "--as", "not_created")
 		}
@@ -120,11 +122,23 @@ func (d *desk) decide(ctx context.Context) error {
 	return nil
 }
 
-func jobWith(jobs []simulator.JobInfo, address string) string {
+// lookUp finds the job of an attempt by the callback address that only this
+// attempt has, or, where the vendor is told no address, by its prompt.
+func (d *desk) lookUp(ctx context.Context, c openCase, jobs []simulator.JobInfo) (job string, err error) {
+	id, err := wire.ParseID(wire.PrefixAttempt, c.AttemptID)
+	if err != nil {
+		return "", err
+	}
+	var prompt string
+	err = d.db.QueryRow(ctx, "SELECT i.prompt FROM task_attempts a JOIN task_inputs i USING (task_id) WHERE a.id = $1", [16]byte(id)).Scan(&prompt)
+	if err != nil {
+		return "", err
+	}
+	address := "/callbacks/replicate/" + d.tokens.Make(domain.AttemptID{ID: id})
 	for _, j := range jobs {
-		if strings.HasSuffix(j.Webhook, address) {
-			return j.ID
+		if strings.HasSuffix(j.Webhook, address) || j.Key == "prompt:"+prompt {
+			return j.ID, nil
 		}
 	}
-	return ""
+	return "", nil
 }
