@@ -27,6 +27,7 @@ type cli struct {
 	Conflict conflictCmd `cmd:"" help:"List, show and resolve contradictions."`
 	Case     caseCmd     `cmd:"" help:"List, show and resolve what needs a person."`
 	Provider providerCmd `cmd:"" help:"Show the vendors and their capabilities."`
+	Plan     planCmd     `cmd:"" help:"Calculate what a load takes: tasks, events, queries, streams, memory, processes and machines, each with its formula."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
