@@ -104,10 +104,15 @@ type Principal struct {
 	Scopes    []ports.Scope
 }
 
-// Can reports whether the caller has the scope. An operator may do everything; a
-// writer may read.
+// Can reports whether the caller has the scope. Within a tenant an operator may do
+// everything and a writer may read; what is of every tenant needs the scope itself.
 func (p Principal) Can(scope ports.Scope) bool {
-	if slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ports.ScopeOperator) {
+	switch {
+	case slices.Contains(p.Scopes, scope):
+		return true
+	case scope == ports.ScopePlatform:
+		return false
+	case slices.Contains(p.Scopes, ports.ScopeOperator):
 		return true
 	}
 	return scope == ports.ScopeRead && slices.Contains(p.Scopes, ports.ScopeWrite)
@@ -119,9 +124,6 @@ func (p Principal) Can(scope ports.Scope) bool {
 func (p Principal) May(project ports.Project) bool {
 	return p.TenantID == project.TenantID && (p.ProjectID.IsZero() || p.ProjectID == project.ID)
 }
-
-// Actor names the caller in the audit log: the key's id, never the key.
-func (p Principal) Actor() string { return "key:" + p.KeyID.String() }
 
 // Authenticate returns the caller of a key's text. ErrUnauthenticated for
 // anything but a live key, ports.ErrUnavailable when the store does not answer.
@@ -220,11 +222,11 @@ func validateKey(cmd KeyCommand) error {
 	faults.check(len(cmd.Name) <= maxModel && clean(cmd.Name), "name", "invalid", fmt.Sprintf("use at most %d bytes of UTF-8", maxModel))
 	faults.check(len(cmd.Scopes) > 0, "scopes", "required", "give at least one scope")
 	for _, s := range cmd.Scopes {
-		faults.check(slices.Contains(ports.Scopes(), s), "scopes", "unknown", "use read, write or operator")
+		faults.check(slices.Contains(ports.Scopes(), s), "scopes", "unknown", "use read, write, operator or platform")
 	}
-	// The operator's routes are not about one project, and show rows of every tenant.
-	faults.check(cmd.ProjectID.IsZero() || !slices.Contains(cmd.Scopes, ports.ScopeOperator), "scopes", "invalid",
-		"an operator sees every tenant: such a key cannot be limited to a project")
+	// The desk is not about one project, and shows rows of every tenant.
+	faults.check(cmd.ProjectID.IsZero() || !slices.Contains(cmd.Scopes, ports.ScopePlatform), "scopes", "invalid",
+		"a platform key sees every tenant and cannot be limited to a project: leave out the project or the scope")
 	return faults.err()
 }
 

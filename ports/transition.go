@@ -94,6 +94,15 @@ type Audit struct {
 	Reason string
 }
 
+// AuditDetail is an audit in the timeline: the actor, and the reason where one was
+// given.
+func AuditDetail(actor, reason string) string {
+	if reason == "" {
+		return actor
+	}
+	return actor + ": " + reason
+}
+
 // CreateParams is a task to be stored.
 type CreateParams struct {
 	Task    domain.Task

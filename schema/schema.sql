@@ -48,7 +48,7 @@ CREATE TABLE api_keys (
     name       TEXT        NOT NULL,
     prefix     TEXT        NOT NULL,
     key_hash   BYTEA       NOT NULL,
-    scopes     TEXT[]      NOT NULL CHECK (scopes <@ ARRAY['read', 'write', 'operator']),
+    scopes     TEXT[]      NOT NULL CHECK (scopes <@ ARRAY['read', 'write', 'operator', 'platform']),
     created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
     revoked_at TIMESTAMPTZ,
     CONSTRAINT uq_api_key_hash UNIQUE (key_hash)

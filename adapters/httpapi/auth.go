@@ -45,6 +45,9 @@ func (s *Server) authorize(r *http.Request, c *call, scope ports.Scope) error {
 	return err
 }
 
+// actor names the caller in the audit log: the id of the key, never the key.
+func (c *call) actor() string { return wire.FormatID(wire.PrefixKey, c.principal.KeyID) }
+
 // recheck asks again whether the caller of a live stream may go on. Thousands of
 // streams ask every few seconds, and those of one key share its answer.
 func (s *Server) recheck(key string, project ports.Project) func(context.Context) error {

@@ -78,7 +78,7 @@ func (s *Server) resolveCase(w http.ResponseWriter, r *http.Request, c *call) er
 	}
 	view, err := s.cfg.Resolve.Attempt(r.Context(), app.ResolveCommand{
 		CaseID: id, Kind: body.Resolution, ProviderTaskID: body.ProviderTaskID, Closing: body.Closing,
-		Actor: c.principal.Actor(), Reason: body.Reason,
+		Actor: c.actor(), Reason: body.Reason,
 	})
 	if err != nil {
 		return renamed(err, "kind", "resolution")

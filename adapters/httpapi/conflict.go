@@ -76,7 +76,7 @@ func (s *Server) resolveConflict(w http.ResponseWriter, r *http.Request, c *call
 		return problemFields.with(Fault{"resolution", "unknown", "use accept or ignore"})
 	}
 	err = s.cfg.Resolve.Conflict(r.Context(), app.ConflictCommand{
-		ID: id, Accept: body.Resolution == "accept", Actor: c.principal.Actor(), Reason: body.Reason,
+		ID: id, Accept: body.Resolution == "accept", Actor: c.actor(), Reason: body.Reason,
 	})
 	if err != nil {
 		return err

@@ -160,7 +160,9 @@ type fixture struct {
 	projectID              domain.ProjectID
 	key, reader, operator  string
 	foreignKey, onlyForOne string
-	keyID                  domain.ID
+	// platform may work on the desk; foreignOperator is all that another tenant may be.
+	platform, foreignOperator string
+	keyID                     domain.ID
 }
 
 var testKey = []byte("0123456789abcdef0123456789abcdef")
@@ -230,6 +232,8 @@ func (f *fixture) tenants() {
 	}
 	f.reader, f.operator = key(tenant, domain.ProjectID{}, ports.ScopeRead), key(tenant, domain.ProjectID{}, ports.ScopeOperator)
 	f.foreignKey, f.onlyForOne = key(other, domain.ProjectID{}, ports.ScopeWrite), key(tenant, second.ID, ports.ScopeWrite)
+	f.platform = key(other, domain.ProjectID{}, ports.ScopePlatform)
+	f.foreignOperator = key(other, domain.ProjectID{}, ports.ScopeRead, ports.ScopeWrite, ports.ScopeOperator)
 	f.key = key(tenant, domain.ProjectID{}, ports.ScopeWrite)
 }
 

@@ -78,7 +78,7 @@ func (s *Server) requeue(w http.ResponseWriter, r *http.Request, c *call) error 
 		return err
 	}
 	err = s.cfg.Inbox.Requeue(r.Context(), id, ports.Audit{
-		ActionID: domain.ActionID{ID: wire.NewID()}, Actor: c.principal.Actor(), Action: "inbox.requeue", Reason: body.Reason,
+		ActionID: domain.ActionID{ID: wire.NewID()}, Actor: c.actor(), Action: "inbox.requeue", Reason: body.Reason,
 	})
 	if err != nil {
 		return err

@@ -63,9 +63,11 @@ func (s *Server) healthRoutes() []route {
 	}
 }
 
+// adminRoutes are the desk. Its rows belong to every tenant, so that no scope which
+// a tenant may have opens it.
 func (s *Server) adminRoutes() []route {
 	admin := func(method, pattern string, handle func(http.ResponseWriter, *http.Request, *call) error) route {
-		return route{method: method, pattern: "/admin" + pattern, scope: ports.ScopeOperator, handle: handle}
+		return route{method: method, pattern: "/admin" + pattern, scope: ports.ScopePlatform, handle: handle}
 	}
 	return []route{
 		admin(http.MethodGet, "/inbox", s.deadLetters),

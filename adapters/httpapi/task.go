@@ -151,7 +151,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, c *call, body a
 	}
 	hash := sha256.Sum256(raw)
 	return app.TaskCommand{
-		Project: c.project, TaskID: id, Actor: c.principal.Actor(), Reason: *reason,
+		Project: c.project, TaskID: id, Actor: c.actor(), Reason: *reason,
 		IdempotencyKey: r.Header.Get("Idempotency-Key"), BodyHash: hash[:],
 	}, nil
 }

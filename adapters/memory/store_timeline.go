@@ -52,7 +52,7 @@ func (x *tx) rememberEvent(e ports.StoredEvent, versionBefore int64) {
 func (x *tx) rememberAudit(task domain.TaskID, a ports.Audit) {
 	x.remember(task, ports.TimelineEntry{
 		At: x.at, Kind: "audit", Source: domain.SourceOperator, Status: a.Action,
-		Detail: a.Actor + ": " + a.Reason,
+		Detail: ports.AuditDetail(a.Actor, a.Reason),
 	})
 }
 

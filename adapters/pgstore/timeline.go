@@ -139,7 +139,7 @@ func (h *history) addAudits(ctx context.Context, q *dbgen.Queries, task domain.T
 	rows, err := q.AuditOfTask(ctx, uid(task.ID))
 	for _, r := range rows {
 		h.add(timeOf(r.CreatedAt), ports.TimelineEntry{
-			Kind: "audit", AttemptNo: h.numbers[idOf(r.AttemptID)], Source: domain.SourceOperator, Status: r.Action, Detail: r.Actor + ": " + r.Reason,
+			Kind: "audit", AttemptNo: h.numbers[idOf(r.AttemptID)], Source: domain.SourceOperator, Status: r.Action, Detail: ports.AuditDetail(r.Actor, r.Reason),
 		})
 	}
 	return err

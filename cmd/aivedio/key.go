@@ -27,7 +27,7 @@ type keyCreateCmd struct {
 	Project     string        `help:"Name of a project to create or find; its id is printed."`
 	OnlyProject bool          `help:"Limit the key to that project."`
 	Name        string        `default:"key" help:"What the key is for."`
-	Scopes      []ports.Scope `default:"read,write" help:"read, write, operator."`
+	Scopes      []ports.Scope `default:"read,write" help:"read, write, operator (within the tenant); platform (the desk of all tenants)."`
 	Credits     int64         `default:"1000000" help:"Credits granted to a new tenant."`
 	LateSuccess string        `default:"keep" enum:"keep,discard" help:"What a new project does with a result after a cancel."`
 	JSON        bool          `help:"Print JSON."`

@@ -184,7 +184,7 @@ func (f *fleet) mustCommand(args ...string) string {
 func (f *fleet) createKey() {
 	f.t.Helper()
 	var made struct{ Key, Project string }
-	out := f.mustCommand("key", "create", "--config", f.config, "--tenant", "acme", "--project", "films", "--scopes", "read,write,operator", "--json")
+	out := f.mustCommand("key", "create", "--config", f.config, "--tenant", "acme", "--project", "films", "--scopes", "read,write,operator,platform", "--json")
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Key == "" || made.Project == "" {
 		f.t.Fatalf("key create printed %q: %v", out, err)
 	}

@@ -38,7 +38,7 @@ func accessKeys(t *testing.T, b *storeBench) {
 	b.Clock.Advance(time.Second)
 	bound := ports.APIKey{
 		ID: newID(), TenantID: b.tenant, ProjectID: b.project, Name: "bound", Prefix: "ak_bound", Hash: hash("bound"),
-		Scopes: []ports.Scope{ports.ScopeOperator}, CreatedAt: b.Clock.Now(),
+		Scopes: ports.Scopes(), CreatedAt: b.Clock.Now(),
 	}
 	if err := b.Store.CreateKey(b.ctx, bound); err != nil {
 		t.Fatal(err)
