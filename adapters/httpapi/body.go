@@ -24,12 +24,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, max int64) ([]
 	if r.ContentLength > max {
 		return nil, tooLarge
 	}
-	// The deadline belongs to the socket, so it is the real clock. It is lifted
-	// afterwards: the server watches the connection for the client's end.
-	rc := http.NewResponseController(w)
-	if err := rc.SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)); err == nil {
-		defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	}
+	s.bodyDeadline(w, r)
 	// One allocation of the right size; the length that a client claims counts only
 	// up to the limit.
 	buf := bytes.NewBuffer(make([]byte, 0, min(r.ContentLength, max)+bytes.MinRead+1))
@@ -45,6 +40,16 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, max int64) ([]
 		return nil, problemTruncated
 	}
 	return body, nil
+}
+
+// bodyDeadline bounds the time in which a body must have come. It belongs to the
+// socket, so it is the real clock. Nothing here lifts it: net/http does when the
+// body has ended, and where it has not, the drain before the answer must meet it,
+// or a client that sends a part and falls silent holds the connection for ever.
+func (s *Server) bodyDeadline(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.BodyTimeout)) // not every writer has deadlines
+	}
 }
 
 // isJSON reports a JSON content type; without one the body is taken for JSON.

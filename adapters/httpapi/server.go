@@ -11,6 +11,7 @@ import (
 	"path"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
@@ -108,6 +109,8 @@ func (s *Server) shell(w http.ResponseWriter, r *http.Request, mux *http.ServeMu
 	out.Header().Set("X-Content-Type-Options", "nosniff")
 	defer func() { s.cfg.Metrics.request(c, r.Method, out.status, s.cfg.Now().Sub(began)) }()
 	defer s.recovered(out, r, c)
+	s.bodyDeadline(out, r) // also for a request that is refused before its body is read
+	s.answerDeadline(out)
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	if err := s.guard(r); err != nil {
 		s.fail(out, r, c, err)
@@ -124,6 +127,15 @@ func (s *Server) shell(w http.ResponseWriter, r *http.Request, mux *http.ServeMu
 		return
 	}
 	mux.ServeHTTP(out, r)
+}
+
+// answerGrace is the time that an answer has to be taken after the request's own.
+const answerGrace = 10 * time.Second
+
+// answerDeadline ends an answer that its client does not take. Streams and files set
+// their own, before each write.
+func (s *Server) answerDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.RequestTimeout + answerGrace)) // not every writer has deadlines
 }
 
 // unrouted finds out whether the address or only the method is wrong.
