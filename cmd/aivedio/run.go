@@ -32,6 +32,7 @@ type Hooks struct {
 // that fails stops the others. The order of the stop is intake, streams, loops,
 // then what they share, within Config.StopTimeout.
 func Run(ctx context.Context, cfg Config, hooks Hooks) (err error) {
+	defer holdHeap()()
 	log := hooks.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

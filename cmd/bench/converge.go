@@ -18,6 +18,7 @@ type convergeCmd struct {
 	Seconds  int      `default:"20" help:"How long each side is measured in all, over the rounds."`
 	Rounds   int      `default:"4" help:"Into how many rounds that is divided; the sides take turns, medians count."`
 	Projects int      `default:"500" help:"Projects, each with a stream of its own."`
+	Conns    int      `default:"256" help:"Deliveries that are under way at once."`
 	Streams  int      `default:"100" help:"Clients of event streams while latency is measured."`
 	Peers    []string `default:"pgbench,naive" help:"What to measure beside us: pgbench, naive." placeholder:"LIST"`
 	JSON     bool     `name:"json" help:"Print one JSON object as the last line."`
@@ -56,8 +57,8 @@ func (cmd convergeCmd) Run(ctx context.Context, std output) (err error) {
 }
 
 func (cmd convergeCmd) validate() error {
-	if cmd.Rounds < 1 || cmd.Seconds < cmd.Rounds || cmd.Projects < 1 || cmd.Streams < 1 || cmd.Streams > cmd.Projects {
-		return errors.New("at least one second a round, one project and one stream are needed, and no more streams than projects")
+	if cmd.Rounds < 1 || cmd.Seconds < cmd.Rounds || cmd.Projects < 1 || cmd.Conns < 1 || cmd.Streams < 1 || cmd.Streams > cmd.Projects {
+		return errors.New("at least one second a round, one project, one connection and one stream are needed, and no more streams than projects")
 	}
 	if cmd.Rounds > maxRounds {
 		return fmt.Errorf("at most %d rounds: progress ends at 100 %%", maxRounds)
@@ -232,7 +233,7 @@ func (c *converge) round(ctx context.Context, r *round) (err error) {
 // volley signs the next news for every task.
 func (c *converge) volley() (*volley, error) {
 	c.progress += progressStep
-	return newVolley(load.Sender{Host: c.system.callbackAddr, Secret: c.system.secrets.WebhookSecret}, c.people.tasks, c.progress)
+	return newVolley(load.Sender{Host: c.system.callbackAddr, Secret: c.system.secrets.WebhookSecret}, c.people.tasks, c.progress, c.cmd.Conns)
 }
 
 // note keeps what a volley promised, for the check at the end.

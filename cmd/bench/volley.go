@@ -14,21 +14,19 @@ import (
 // payloadSize is the length of a delivery's body in bytes.
 const payloadSize = 600
 
-// loadConns is how many deliveries are under way at once in a closed loop.
-const loadConns = 64
-
 // volley is a delivery for each task, each of them news: the progress is higher
 // than that of the volley before.
 type volley struct {
 	deliveries []*load.Delivery
+	conns      int
 	next       atomic.Int64
 }
 
 // newVolley signs a delivery for every task. Its progress must be at least five
 // points above that of the last one, or the state machine would rightly hold it
 // back.
-func newVolley(s load.Sender, tasks []seededTask, progress int) (*volley, error) {
-	v := &volley{deliveries: make([]*load.Delivery, len(tasks))}
+func newVolley(s load.Sender, tasks []seededTask, progress, conns int) (*volley, error) {
+	v := &volley{conns: conns, deliveries: make([]*load.Delivery, len(tasks))}
 	now := time.Now()
 	for i, t := range tasks {
 		// The id is random in the way of the peer's: the same work for the unique index.
@@ -62,12 +60,12 @@ func (v *volley) fire(ctx context.Context, addr string, d time.Duration, rate fl
 		answers []figure
 		refused int
 	}
-	per := make([]shots, loadConns)
+	per := make([]shots, v.conns)
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	start := time.Now()
 	load.Run{
-		Addr: addr, Conns: loadConns, Rate: rate,
+		Addr: addr, Conns: v.conns, Rate: rate,
 		Next: func(int) *load.Delivery {
 			if n := v.next.Add(1) - 1; n < int64(len(v.deliveries)) {
 				return v.deliveries[n]
