@@ -123,7 +123,7 @@ func full() ports.TaskInput {
 	seed := int64(-7)
 	return ports.TaskInput{
 		Prompt: "a kite", ImageURL: "https://x.example/a.png?sig=1", DurationSeconds: 600, AspectRatio: "16:9", Resolution: "1280x720",
-		Seed: &seed, Extra: []byte(" {\"guidance\": 1e400}\n"), Metadata: []byte(`{"a":[{"b":"\u00e9"}]}`),
+		Seed: &seed, Extra: []byte(" {\"guidance\": 1e300}\n"), Metadata: []byte(`{"a":[{"b":"\u00e9"}]}`),
 	}
 }
 

@@ -1,10 +1,7 @@
 package app
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -49,8 +46,7 @@ func (s *Submit) validateInput(faults *FieldErrors, in ports.TaskInput) {
 	s.object(faults, "metadata", in.Metadata)
 }
 
-// object checks a JSON object of the client's own: one that PostgreSQL can keep
-// as JSON, so without NUL in its strings.
+// object checks a JSON object of the client's own.
 func (s *Submit) object(faults *FieldErrors, field string, raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -59,24 +55,8 @@ func (s *Submit) object(faults *FieldErrors, field string, raw []byte) {
 		faults.check(false, field, "too_long", fmt.Sprintf("shorten it to %d bytes", s.cfg.MaxObject))
 		return
 	}
-	faults.check(jsonObject(raw), field, "invalid", "use one JSON object without NUL characters")
-}
-
-func jsonObject(raw []byte) bool {
-	if !utf8.Valid(raw) || !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) || !json.Valid(raw) {
-		return false
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	for {
-		token, err := dec.Token()
-		if err == io.EOF {
-			return true
-		}
-		if text, ok := token.(string); err != nil || (ok && strings.ContainsRune(text, 0)) {
-			return false
-		}
-	}
+	fault := objectFault(raw)
+	faults.check(fault == "", field, "invalid", fault)
 }
 
 func (s *Submit) imageURL(raw string) bool {

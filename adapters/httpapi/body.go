@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // readBody reads a body once, at most max bytes of it, before anything parses it.
@@ -52,13 +49,17 @@ func (s *Server) bodyDeadline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isJSON reports a JSON content type; without one the body is taken for JSON.
+// isJSON reports a JSON content type in UTF-8; without one the body is taken for
+// JSON.
 func isJSON(r *http.Request) bool {
 	text := r.Header.Get("Content-Type")
 	if text == "" {
 		return true
 	}
-	media, _, err := mime.ParseMediaType(text)
+	media, params, err := mime.ParseMediaType(text)
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+		return false
+	}
 	return err == nil && (media == "application/json" || (strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")))
 }
 
@@ -76,77 +77,6 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, into any, opti
 		return nil, problemMediaType
 	}
 	return body, decodeJSON(body, into)
-}
-
-// decodeJSON accepts one JSON object whose fields are all known.
-func decodeJSON(body []byte, into any) error {
-	if !utf8.Valid(body) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return problemMalformed
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return jsonProblem(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return problemMalformed.saying("Send one JSON object and nothing after it.")
-	}
-	return nil
-}
-
-// jsonProblem says in our own words what encoding/json found.
-func jsonProblem(err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return problemMalformed.saying(fmt.Sprintf("The JSON is not valid at byte %d; send one complete object.", syntax.Offset))
-	case errors.As(err, &kind):
-		return problemFields.with(Fault{kind.Field, "invalid", "use " + kindWords(kind.Type)})
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		if field, err := strconv.Unquote(name); err == nil {
-			return problemUnknown.with(Fault{clip(field), "unknown", "remove it or correct its name"})
-		}
-	}
-	return problemMalformed
-}
-
-func kindWords(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Slice:
-		return "a list"
-	default:
-		return "a JSON object"
-	}
-}
-
-// clip bounds what we repeat of a client's own text.
-func clip(s string) string {
-	const longest = 64
-	if len(s) <= longest {
-		return s
-	}
-	return strings.ToValidUTF8(s[:longest], "") + "…"
-}
-
-// object is a JSON object that is passed on as it came; null is none.
-type object []byte
-
-// UnmarshalJSON keeps the bytes.
-func (o *object) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "null" {
-		*o = nil
-		return nil
-	}
-	*o = bytes.Clone(raw)
-	return nil
 }
 
 // answer writes a JSON value.

@@ -75,7 +75,7 @@ var (
 	problemCursor      = problem(http.StatusBadRequest, "invalid_cursor", "The cursor is not valid", "Pass the next of an earlier page as after, or leave it out for the first page.")
 	problemFields      = problem(http.StatusUnprocessableEntity, "validation_failed", "The request is not valid", "Correct the fields that are listed in errors.")
 	problemTooLarge    = problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "Send a smaller body.")
-	problemMediaType   = problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The content type is not supported", "Send application/json without a Content-Encoding.")
+	problemMediaType   = problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The content type is not supported", "Send application/json in UTF-8, without a Content-Encoding.")
 	problemHeaders     = problem(http.StatusRequestHeaderFieldsTooLarge, "too_many_headers", "The request has too many header lines", "Send fewer header lines.")
 	problemInsecure    = problem(http.StatusForbidden, "insecure_transport", "The request came without TLS", "Use https from the start; there is no redirect.")
 	problemNoRoute     = problem(http.StatusNotFound, "no_such_route", "There is nothing at this address", "Look the address up in /openapi.json; it has no trailing slash and no empty segment.")
