@@ -200,11 +200,14 @@ type Decision struct {
 	// StatusChanged says that the attempt's status moved, with or without a public
 	// change.
 	StatusChanged bool
+	// Noted marks an input that changed no status and yet explains what a person
+	// sees: the first failure of a streak, the one that calls a person.
+	Noted bool
 }
 
 // Recorded reports whether the input belongs on the task's timeline. What
 // changed nothing and what was merely too frequent is only counted, or progress
 // every second would bury the timeline.
 func (d Decision) Recorded() bool {
-	return d.StatusChanged || (d.Verdict.Kind != VerdictUnchanged && d.Verdict.Reason != ReasonThrottledProgress)
+	return d.StatusChanged || d.Noted || (d.Verdict.Kind != VerdictUnchanged && d.Verdict.Reason != ReasonThrottledProgress)
 }

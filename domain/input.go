@@ -85,7 +85,11 @@ type Input struct {
 
 	ProviderTaskID string
 	ErrorClass     ErrorClass
-	ErrorCode      string
+	// ErrorCode is our own word for what went wrong ("throttled/http_429"); with
+	// submit_rejected the vendor's code.
+	ErrorCode string
+	// ErrorMessage is the vendor's own sentence, as in [Observation].
+	ErrorMessage string
 	// RetryAfter is how long the vendor asked us to wait, 0 when it did not.
 	RetryAfter time.Duration
 

@@ -91,6 +91,9 @@ func (o Observed) Attempt() AttemptStatus { return AttemptStatus(o) }
 // Terminal reports whether the vendor claims to be done.
 func (o Observed) Terminal() bool { return AttemptStatus(o).Terminal() && o != ObservedNone }
 
+// MaxErrorMessage is the most that is kept of a vendor's sentence, in bytes.
+const MaxErrorMessage = 500
+
 // Observation is what a vendor said about a job, by webhook or by query, in the
 // platform's words (specification 12.5.1).
 type Observation struct {
@@ -113,7 +116,10 @@ type Observation struct {
 	// ErrorClass and ErrorCode explain a failure.
 	ErrorClass ErrorClass
 	ErrorCode  string
-	Outputs    []OutputRef
+	// ErrorMessage is the vendor's own sentence about the failure, cleaned and at
+	// most [MaxErrorMessage] bytes of UTF-8: for operators, never public (I15).
+	ErrorMessage string
+	Outputs      []OutputRef
 
 	Source Source
 	// Trust applies to what was delivered to us, webhooks and corrections; what we

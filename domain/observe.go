@@ -186,6 +186,10 @@ func (c *change) arrived() {
 	if c.a.SubmittedAt == nil {
 		at := c.now
 		c.a.SubmittedAt = &at
+		if c.a.Overdue { // it was the wait for the vendor; the run is measured anew
+			c.a.Overdue = false
+			c.d.CloseCases = append(c.d.CloseCases, CaseOverdue)
+		}
 	}
 	c.a.NextSubmitAt, c.a.SubmitLease, c.a.SubmitLeaseUntil = nil, ID{}, nil
 	c.a.NextReconcileAt, c.a.ReconcileCount = nil, 0

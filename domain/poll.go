@@ -204,6 +204,7 @@ func (c *change) queryFailed(e QueryError) {
 	if lost {
 		c.d.OpenCases = append(c.d.OpenCases, CaseLost)
 	}
+	c.d.Noted = c.a.PollFailures == 1 || c.a.PollFailures == c.p.UnknownAfter
 }
 
 // missed counts a query that taught nothing, and notes an unknown status after a
@@ -280,16 +281,18 @@ func (c *change) lookupAgain() {
 	case c.now.Sub(c.a.CreatedAt) < c.p.LookupRetention:
 		c.a.NextReconcileAt = c.after(c.p.Lookup.Backoff(c.a.ReconcileCount))
 	}
+	c.d.Noted = c.a.ReconcileCount == 1 || c.a.NextReconcileAt == nil
 	c.touch()
 }
 
-// overdue slows the polls of an attempt that takes too long and calls a person.
+// overdue slows the polls of an attempt that takes too long and calls a person;
+// one that no vendor would take yet waits on, and a person is called all the same.
 // Nothing is failed for being slow.
 func (c *change) overdue() {
 	if c.a.Status.Terminal() || c.a.Overdue {
 		return
 	}
-	c.a.Overdue = true
+	c.a.Overdue, c.d.Noted = true, true
 	c.d.OpenCases = append(c.d.OpenCases, CaseOverdue)
 	c.touch()
 	if c.a.Status.AtVendor() {

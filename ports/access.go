@@ -17,6 +17,15 @@ type Access interface {
 	CreateTenant(ctx context.Context, tenant Tenant) (Tenant, error)
 	CreateProject(ctx context.Context, project Project) (Project, error)
 	CreateKey(ctx context.Context, key APIKey) error
+	// TenantByName finds a tenant without creating it. ErrNotFound.
+	TenantByName(ctx context.Context, name string) (Tenant, error)
+	// GrantCredits adds credits, more than 0, to the tenant's balance, books them in
+	// the ledger and writes the audit, all in one transaction, and returns the
+	// balance. A repeated ActionID grants nothing again; with another tenant or
+	// amount it is ErrIdempotencyMismatch. ErrNotFound: no such tenant.
+	GrantCredits(ctx context.Context, tenant domain.TenantID, credits int64, audit Audit) (Balance, error)
+	// Balance returns what the tenant has. ErrNotFound.
+	Balance(ctx context.Context, tenant domain.TenantID) (Balance, error)
 	// ListKeys lists keys of a tenant, revoked ones too, newest first; all tenants'
 	// when zero.
 	ListKeys(ctx context.Context, tenant domain.TenantID) ([]APIKey, error)
@@ -65,9 +74,21 @@ type APIKey struct {
 type Tenant struct {
 	ID   domain.TenantID
 	Name string
-	// Credits is the balance granted at creation.
+	// Credits is what was granted: at its creation, and of a stored tenant also
+	// since.
 	Credits   int64
 	CreatedAt time.Time
+}
+
+// Balance is a tenant's money in the platform's unit:
+// Granted = Available + Reserved + Spent.
+type Balance struct {
+	Granted int64
+	// Available covers new reservations.
+	Available int64
+	// Reserved is held for attempts that are not closed.
+	Reserved int64
+	Spent    int64
 }
 
 // Project is the unit of event order and access.

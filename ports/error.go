@@ -54,7 +54,10 @@ type ProviderError struct {
 	ErrorClass string
 	// Code is the vendor's code: for operators, never for the public.
 	Code string
-	Err  error
+	// Message is the vendor's own sentence, cleaned as in domain.Observation: for
+	// operators. Error leaves it out, so that it reaches no log.
+	Message string
+	Err     error
 }
 
 // Error names the class and the cause, without a body or a URL.

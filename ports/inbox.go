@@ -28,8 +28,9 @@ type Inbox interface {
 	// the counts. Safe on several nodes at once.
 	Revive(ctx context.Context, params ReviveParams) (ReviveReport, error)
 
-	// DeadLetters lists rows that were given up, newest first.
-	DeadLetters(ctx context.Context, limit int) ([]InboxRow, error)
+	// Troubled lists rows that were given up and those that wait for another try or
+	// for their task (statuses dead, retry and orphan), newest first.
+	Troubled(ctx context.Context, limit int) ([]InboxRow, error)
 	// InboxRow returns one row with its payload. ErrNotFound.
 	InboxRow(ctx context.Context, id int64) (InboxRow, error)
 	// Requeue puts a dead, retrying or orphaned row back to work. ErrNotFound: no

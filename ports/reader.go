@@ -77,7 +77,10 @@ type TimelineEntry struct {
 	VersionAfter  int64
 	EventID       int64
 	Progress      *int
-	// Detail is a short text of our own.
+	// Detail is for operators. Of an observation it begins with the kind of input,
+	// and goes on behind a colon with the class and code of what went wrong, when it
+	// is tried again, and the vendor's own sentence in quotes. Of an operation it says
+	// how the newest try went.
 	Detail string
 }
 

@@ -37,7 +37,8 @@ const (
 	WorkReconcile WorkKind = "reconcile"
 	// WorkProgress: deferred_until has come.
 	WorkProgress WorkKind = "progress"
-	// WorkOverdue: submitted before Before and not yet overdue.
+	// WorkOverdue: submitted before Before, or created before it and never taken by
+	// the vendor, and not yet overdue. An unknown submit has its own case.
 	WorkOverdue WorkKind = "overdue"
 )
 

@@ -158,8 +158,8 @@ WITH stuck AS (
 )
 SELECT count(*) FROM queued;
 
--- name: InboxDead :many
-SELECT * FROM provider_callback_inbox WHERE process_status = 'dead' ORDER BY id DESC LIMIT @max_rows;
+-- name: InboxTroubled :many
+SELECT * FROM provider_callback_inbox WHERE process_status IN ('dead', 'retry', 'orphan') ORDER BY id DESC LIMIT @max_rows;
 
 -- name: InboxGet :one
 SELECT sqlc.embed(i), coalesce(o.verdict, '')::text AS verdict, coalesce(o.reason, '')::text AS reason

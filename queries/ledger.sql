@@ -10,9 +10,19 @@ SELECT * FROM ledger_accounts WHERE tenant_id = @tenant_id;
 -- name: AccountInsert :exec
 INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES (@tenant_id, 0 - @credits::bigint, @credits::bigint);
 
--- name: LedgerGrant :exec
-INSERT INTO credit_ledger (tenant_id, ledger_type, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
-VALUES (@tenant_id, 'grant', @credits::bigint, 0 - @credits::bigint, @credits::bigint, 0, 0, @created_at);
+-- name: AccountGrant :one
+UPDATE ledger_accounts SET granted = granted - @credits::bigint, available = available + @credits::bigint, updated_at = @now::timestamptz
+WHERE tenant_id = @tenant_id RETURNING *;
+
+-- name: LedgerGrant :execrows
+-- Nothing for an action that is known: the caller moves the balance only for a
+-- new one.
+INSERT INTO credit_ledger (tenant_id, ledger_type, action_id, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
+VALUES (@tenant_id, 'grant', @action_id, @credits::bigint, 0 - @credits::bigint, @credits::bigint, 0, 0, @created_at)
+ON CONFLICT (action_id) WHERE ledger_type = 'grant' DO NOTHING;
+
+-- name: LedgerGrantGet :one
+SELECT * FROM credit_ledger WHERE action_id = @action_id AND ledger_type = 'grant';
 
 -- name: LedgerAppend :exec
 -- Writes entries and moves the balances, but only for entries that are really

@@ -2,12 +2,13 @@
 INSERT INTO observations (
     task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id,
     client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class,
-    error_code, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at
+    error_code, error_message, next_at, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at
 )
 SELECT i.task_id, i.attempt_id, NULLIF(i.inbox_id, 0), i.kind, i.source, NULLIF(i.trust, ''), NULLIF(i.provider, ''),
     NULLIF(i.provider_event_id, ''), NULLIF(i.dedup_key, ''), NULLIF(i.provider_task_id, ''), NULLIF(i.client_request_id, ''),
     NULLIF(i.provider_sequence, '-9223372036854775808'::bigint), i.provider_occurred_at, i.received_at, NULLIF(i.status, ''),
     NULLIF(i.stage, ''), NULLIF(i.progress, '-1'::smallint), NULLIF(i.error_class, ''), NULLIF(i.error_code, ''),
+    NULLIF(i.error_message, ''), i.next_at,
     NULLIF(i.outputs, '')::json, NULLIF(i.payload_hash, ''), i.trace_id, i.verdict, NULLIF(i.reason, ''),
     i.version_before, i.version_after, aivedio_clock(@now::timestamptz)
 FROM (
@@ -20,6 +21,7 @@ FROM (
         unnest(@provider_occurred_ats::timestamptz[]) AS provider_occurred_at, unnest(@received_ats::timestamptz[]) AS received_at,
         unnest(@statuses::text[]) AS status, unnest(@stages::text[]) AS stage, unnest(@progresses::smallint[]) AS progress,
         unnest(@error_classes::text[]) AS error_class, unnest(@error_codes::text[]) AS error_code,
+        unnest(@error_messages::text[]) AS error_message, unnest(@next_ats::timestamptz[]) AS next_at,
         unnest(@outputs::text[]) AS outputs, unnest(@payload_hashes::text[]) AS payload_hash,
         unnest(@trace_ids::uuid[]) AS trace_id, unnest(@verdicts::text[]) AS verdict, unnest(@reasons::text[]) AS reason,
         unnest(@versions_before::bigint[]) AS version_before, unnest(@versions_after::bigint[]) AS version_after

@@ -6,7 +6,7 @@ ON CONFLICT DO NOTHING;
 -- name: OperationRestartMany :exec
 -- Makes finished operations due again.
 UPDATE operations o SET status = 'pending', tries = 0, next_at = @now::timestamptz, lease = NULL, lease_until = NULL,
-    error_code = NULL, finished_at = NULL
+    error_code = NULL, failed_at = NULL, failed_tries = 0, finished_at = NULL
 FROM (SELECT unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id, unnest(@types::text[]) AS operation_type) i
 WHERE o.task_id = i.task_id AND o.attempt_id = i.attempt_id AND o.operation_type = i.operation_type AND o.status <> 'pending';
 
@@ -36,7 +36,7 @@ JOIN task_attempts a ON a.id = leased.attempt_id
 ORDER BY leased.due_at;
 
 -- name: OperationRelease :execrows
-UPDATE operations SET lease = NULL, lease_until = NULL, next_at = @next_at, error_code = @error_code
+UPDATE operations SET lease = NULL, lease_until = NULL, next_at = @next_at, error_code = @error_code, failed_at = @now::timestamptz, failed_tries = tries
 WHERE id = @id AND lease = @lease AND status = 'pending';
 
 -- name: OperationsOfTask :many

@@ -48,7 +48,10 @@ WHERE deferred_until IS NOT NULL AND deferred_until <= @now
 ORDER BY deferred_until LIMIT @max_rows;
 
 -- name: WorkOverdue :many
+-- Measured from the submit, or from the creation where no vendor would take it
+-- yet. An unknown submit has a case of its own already.
 SELECT id FROM task_attempts
-WHERE NOT overdue AND terminal_at IS NULL AND submitted_at IS NOT NULL AND submitted_at < @before
+WHERE NOT overdue AND terminal_at IS NULL AND COALESCE(submitted_at, created_at) < @before::timestamptz
+  AND status <> 'submit_unknown'
   AND (@provider::text = '' OR provider = @provider)
-ORDER BY submitted_at LIMIT @max_rows;
+ORDER BY COALESCE(submitted_at, created_at) LIMIT @max_rows;

@@ -212,7 +212,7 @@ CREATE INDEX idx_attempts_submit_expired ON task_attempts (submit_lease_until) W
 CREATE INDEX idx_attempts_poll ON task_attempts (next_poll_at) WHERE next_poll_at IS NOT NULL;
 CREATE INDEX idx_attempts_reconcile ON task_attempts (next_reconcile_at) WHERE next_reconcile_at IS NOT NULL;
 CREATE INDEX idx_attempts_progress ON task_attempts (deferred_until) WHERE deferred_until IS NOT NULL;
-CREATE INDEX idx_attempts_overdue ON task_attempts (submitted_at) WHERE NOT overdue AND terminal_at IS NULL AND submitted_at IS NOT NULL;
+CREATE INDEX idx_attempts_overdue ON task_attempts (COALESCE(submitted_at, created_at)) WHERE NOT overdue AND terminal_at IS NULL;
 
 -- ---------------------------------------------------------------- events
 
@@ -271,6 +271,8 @@ CREATE TABLE observations (
     progress             SMALLINT,
     error_class          TEXT,
     error_code           TEXT,
+    error_message        TEXT        CHECK (octet_length(error_message) <= 500),
+    next_at              TIMESTAMPTZ,
     outputs              JSON,
     payload_hash         TEXT,
     trace_id             UUID,
@@ -389,7 +391,7 @@ CREATE TABLE provider_callback_inbox (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 CREATE INDEX idx_callback_inbox_waiting ON provider_callback_inbox (next_retry_at, id) WHERE process_status IN ('retry', 'orphan');
-CREATE INDEX idx_callback_inbox_dead ON provider_callback_inbox (id) WHERE process_status = 'dead';
+CREATE INDEX idx_callback_inbox_troubled ON provider_callback_inbox (id) WHERE process_status IN ('dead', 'retry', 'orphan');
 CREATE INDEX idx_callback_inbox_received ON provider_callback_inbox USING brin (received_at);
 
 -- The work queue beside the inbox. shard brings the rows of one job to one
@@ -434,6 +436,8 @@ CREATE TABLE operations (
     lease_until    TIMESTAMPTZ,
     error_code     TEXT,
     created_at     TIMESTAMPTZ NOT NULL,
+    failed_at      TIMESTAMPTZ,
+    failed_tries   INTEGER     NOT NULL DEFAULT 0,
     finished_at    TIMESTAMPTZ,
     CONSTRAINT uq_operation UNIQUE (task_id, attempt_id, operation_type),
     CONSTRAINT ck_operation_finished_at CHECK ((finished_at IS NOT NULL) = (status IN ('done', 'failed')))
@@ -543,6 +547,7 @@ CREATE TABLE credit_ledger (
 CREATE UNIQUE INDEX uq_ledger_entry ON credit_ledger (task_id, attempt_id, ledger_type) WHERE ledger_type IN ('reserve', 'settle', 'refund');
 CREATE UNIQUE INDEX uq_ledger_closing ON credit_ledger (attempt_id) WHERE ledger_type IN ('settle', 'refund');
 CREATE UNIQUE INDEX uq_ledger_adjust ON credit_ledger (action_id) WHERE ledger_type = 'adjust';
+CREATE UNIQUE INDEX uq_ledger_grant ON credit_ledger (action_id) WHERE ledger_type = 'grant';
 CREATE INDEX idx_ledger_tenant ON credit_ledger (tenant_id, id);
 
 -- ---------------------------------------------------------------- vendors

@@ -43,7 +43,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request, _ *call) er
 	if err != nil {
 		return err
 	}
-	rows, err := s.cfg.Inbox.DeadLetters(r.Context(), limit)
+	rows, err := s.cfg.Inbox.Troubled(r.Context(), limit)
 	if err != nil {
 		return err
 	}

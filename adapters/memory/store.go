@@ -26,6 +26,7 @@ type Store struct {
 	projects map[domain.ProjectID]ports.Project
 	keys     map[domain.ID]ports.APIKey
 	balances map[domain.TenantID]int64
+	grants   map[domain.ActionID]grant
 
 	tasks    map[domain.TaskID]taskRow
 	attempts map[domain.AttemptID]attemptRow
@@ -73,6 +74,7 @@ func NewStore(now func() time.Time) *Store {
 		projects:    map[domain.ProjectID]ports.Project{},
 		keys:        map[domain.ID]ports.APIKey{},
 		balances:    map[domain.TenantID]int64{},
+		grants:      map[domain.ActionID]grant{},
 		tasks:       map[domain.TaskID]taskRow{},
 		attempts:    map[domain.AttemptID]attemptRow{},
 		waiting:     map[domain.AttemptID]struct{}{},

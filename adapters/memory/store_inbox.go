@@ -89,19 +89,24 @@ func inboxShard(row ports.InboxRow) int {
 	return int(h.Sum32() % ports.OutboxShards)
 }
 
-// DeadLetters implements ports.Inbox.
-func (s *Store) DeadLetters(ctx context.Context, limit int) ([]ports.InboxRow, error) {
-	var dead []ports.InboxRow
+// Troubled implements ports.Inbox.
+func (s *Store) Troubled(ctx context.Context, limit int) ([]ports.InboxRow, error) {
+	var rows []ports.InboxRow
 	err := s.read(ctx, func() error {
 		for _, row := range s.inbox {
-			if row.Status == ports.InboxDead {
-				dead = append(dead, copyRow(row))
+			if troubled(row.Status) {
+				rows = append(rows, copyRow(row))
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(dead, func(a, b ports.InboxRow) int { return cmp.Compare(b.ID, a.ID) })
-	return dead[:min(max(limit, 0), len(dead))], err
+	slices.SortFunc(rows, func(a, b ports.InboxRow) int { return cmp.Compare(b.ID, a.ID) })
+	return rows[:min(max(limit, 0), len(rows))], err
+}
+
+// troubled reports whether a delivery was given up or waits for another try.
+func troubled(s ports.InboxStatus) bool {
+	return s == ports.InboxDead || s == ports.InboxRetry || s == ports.InboxOrphan
 }
 
 // InboxRow implements ports.Inbox.
@@ -122,7 +127,7 @@ func (s *Store) InboxRow(ctx context.Context, id int64) (ports.InboxRow, error) 
 func (s *Store) Requeue(ctx context.Context, id int64, _ ports.Audit) error {
 	return s.write(ctx, func(x *tx) error {
 		row, ok := s.inbox[id]
-		if !ok || (row.Status != ports.InboxDead && row.Status != ports.InboxRetry && row.Status != ports.InboxOrphan) {
+		if !ok || !troubled(row.Status) {
 			return fmt.Errorf("inbox row to requeue: %w", ports.ErrNotFound)
 		}
 		row.ErrorCount = 0

@@ -98,7 +98,7 @@ func (s *Store) ReleaseOperation(ctx context.Context, params ports.OperationRele
 		}
 		op.lease, op.nextAt = domain.ID{}, params.NextAt
 		put(x, s.operations, op.id, op)
-		x.noteOperation(op, "released", params.ErrorCode)
+		x.noteOperation(op, wire.OperationText(op.tries, params.ErrorCode, op.nextAt), "")
 		return checkText(params.ErrorCode)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -30,7 +31,7 @@ func (x *tx) record(item ports.Item, versionBefore int64, d domain.Decision, eve
 			At: x.at, Kind: "observation", AttemptNo: d.Attempt.No, Source: sourceOf(item.Input, event),
 			Status: claimOf(item.Input), Stage: d.Task.Stage, Verdict: d.Verdict,
 			VersionBefore: versionBefore, VersionAfter: d.Task.Version, Progress: progressOf(item.Input),
-			Detail: string(item.Input.Kind),
+			Detail: explain(item.Input, d.Attempt),
 		})
 	}
 	if event != nil {
@@ -39,6 +40,15 @@ func (x *tx) record(item ports.Item, versionBefore int64, d domain.Decision, eve
 	if item.Audit != nil {
 		x.rememberAudit(d.Task.ID, *item.Audit)
 	}
+}
+
+// explain says why an input is what it is.
+func explain(in domain.Input, after domain.Attempt) string {
+	e := wire.Explanation{Kind: in.Kind, Class: in.ErrorClass, Code: in.ErrorCode, Message: in.ErrorMessage, Next: wire.NextTry(in.Kind, after)}
+	if obs := in.Observation; obs != nil {
+		e.Class, e.Code, e.Message = obs.ErrorClass, obs.ErrorCode, obs.ErrorMessage
+	}
+	return e.Text()
 }
 
 func (x *tx) rememberEvent(e ports.StoredEvent, versionBefore int64) {

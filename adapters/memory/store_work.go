@@ -82,13 +82,14 @@ func dueAt(a domain.Attempt, params ports.ClaimParams) *time.Time {
 		return a.DeferredUntil
 	case ports.WorkOverdue:
 		if canBeOverdue(a) {
-			return a.SubmittedAt
+			return cmp.Or(a.SubmittedAt, &a.CreatedAt)
 		}
 	}
 	return nil
 }
 
-// canBeOverdue reports whether the attempt may still take too long.
+// canBeOverdue reports whether the attempt may still take too long. An unknown
+// submit has a case of its own already.
 func canBeOverdue(a domain.Attempt) bool {
-	return a.SubmittedAt != nil && !a.Status.Terminal() && !a.Overdue
+	return !a.Status.Terminal() && !a.Overdue && a.Status != domain.AttemptSubmitUnknown
 }

@@ -40,13 +40,14 @@ func (s *Store) CreateTenant(ctx context.Context, tenant ports.Tenant) (ports.Te
 		}
 		if n == 0 {
 			row, err := q.TenantByName(ctx, tenant.Name)
-			tenant = ports.Tenant{ID: domain.TenantID{ID: idOf(row.ID)}, Name: row.Name, Credits: row.Credits, CreatedAt: timeOf(row.CreatedAt)}
+			tenant = tenantOf(row)
 			return err
 		}
 		if err := q.AccountInsert(ctx, id, tenant.Credits); err != nil {
 			return err
 		}
-		return q.LedgerGrant(ctx, &dbgen.LedgerGrantParams{TenantID: id, Credits: tenant.Credits, CreatedAt: at(s.now())})
+		_, err = q.LedgerGrant(ctx, &dbgen.LedgerGrantParams{TenantID: id, Credits: tenant.Credits, CreatedAt: at(s.now())})
+		return err
 	})
 	return tenant, outward("create tenant", err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
 	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -44,7 +45,7 @@ func attemptInsert(a domain.Attempt, tokenHash []byte) *dbgen.AttemptInsertParam
 }
 
 func addObserved(p *dbgen.ObservationInsertManyParams, ord int32, o observed, now time.Time) {
-	obs := domain.Observation{ReceivedAt: now, Progress: o.input.Progress, ErrorClass: o.input.ErrorClass, ErrorCode: o.input.ErrorCode, ProviderTaskID: o.input.ProviderTaskID}
+	obs := domain.Observation{ReceivedAt: now, Progress: o.input.Progress, ErrorClass: o.input.ErrorClass, ErrorCode: o.input.ErrorCode, ErrorMessage: o.input.ErrorMessage, ProviderTaskID: o.input.ProviderTaskID}
 	if o.input.Observation != nil {
 		obs = *o.input.Observation
 		obs.ReceivedAt = firstTime(obs.ReceivedAt, now)
@@ -63,6 +64,7 @@ func addObserved(p *dbgen.ObservationInsertManyParams, ord int32, o observed, no
 	p.Statuses, p.Stages = append(p.Statuses, string(obs.Status)), append(p.Stages, string(d.Task.Stage))
 	p.Progresses = append(p.Progresses, percent(obs.Progress))
 	p.ErrorClasses, p.ErrorCodes = append(p.ErrorClasses, string(obs.ErrorClass)), append(p.ErrorCodes, obs.ErrorCode)
+	p.ErrorMessages, p.NextAts = append(p.ErrorMessages, obs.ErrorMessage), append(p.NextAts, atPtr(wire.NextTry(o.input.Kind, d.Attempt)))
 	p.Outputs, p.PayloadHashes = append(p.Outputs, outputsText(obs.Outputs)), append(p.PayloadHashes, obs.PayloadHash)
 	p.TraceIds = append(p.TraceIds, uid(obs.TraceID.ID))
 	p.Verdicts, p.Reasons = append(p.Verdicts, string(d.Verdict.Kind)), append(p.Reasons, string(d.Verdict.Reason))

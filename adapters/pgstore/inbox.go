@@ -206,17 +206,17 @@ func (s *Store) inboxRowOf(r dbgen.ProviderCallbackInbox) (ports.InboxRow, error
 	return row, err
 }
 
-// DeadLetters implements ports.Inbox.
-func (s *Store) DeadLetters(ctx context.Context, limit int) ([]ports.InboxRow, error) {
-	found, err := s.queries().InboxDead(ctx, int32(max(limit, 0)))
+// Troubled implements ports.Inbox.
+func (s *Store) Troubled(ctx context.Context, limit int) ([]ports.InboxRow, error) {
+	found, err := s.queries().InboxTroubled(ctx, int32(max(limit, 0)))
 	if err != nil {
-		return nil, outward("dead letters", err)
+		return nil, outward("troubled deliveries", err)
 	}
 	rows := make([]ports.InboxRow, len(found))
 	for i, r := range found {
 		row, err := s.inboxRowOf(r)
 		if err != nil {
-			s.log.WarnContext(ctx, "dead letter", "inbox_id", r.ID, "error", err)
+			s.log.WarnContext(ctx, "troubled delivery", "inbox_id", r.ID, "error", err)
 		}
 		rows[i] = row
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
 	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -81,7 +82,11 @@ func (h *history) addObservations(ctx context.Context, q *dbgen.Queries, task do
 		h.add(timeOf(r.CreatedAt), ports.TimelineEntry{
 			Kind: "observation", AttemptNo: h.numbers[idOf(r.AttemptID)], Source: domain.Source(r.Source), Status: text(r.Status),
 			Stage: domain.Stage(text(r.Stage)), Verdict: domain.Verdict{Kind: domain.VerdictKind(r.Verdict), Reason: domain.Reason(text(r.Reason))},
-			VersionBefore: r.VersionBefore, VersionAfter: r.VersionAfter, Progress: percentPtr(r.Progress), Detail: r.Kind,
+			VersionBefore: r.VersionBefore, VersionAfter: r.VersionAfter, Progress: percentPtr(r.Progress),
+			Detail: wire.Explanation{
+				Kind: domain.Kind(r.Kind), Class: domain.ErrorClass(text(r.ErrorClass)), Code: text(r.ErrorCode),
+				Message: text(r.ErrorMessage), Next: timePtr(r.NextAt),
+			}.Text(),
 		})
 	}
 	return err
@@ -107,9 +112,13 @@ func (h *history) addOperations(ctx context.Context, q *dbgen.Queries, task doma
 	for _, r := range rows {
 		e := ports.TimelineEntry{Kind: "operation", AttemptNo: h.numbers[idOf(r.AttemptID)], Status: r.OperationType, Detail: "started"}
 		h.add(timeOf(r.CreatedAt), e)
-		if r.FinishedAt != nil {
+		switch {
+		case r.FinishedAt != nil:
 			e.Detail = cmp.Or(text(r.ErrorCode), r.Status)
 			h.add(*r.FinishedAt, e)
+		case r.FailedAt != nil: // the newest try that failed
+			e.Detail = wire.OperationText(int(r.FailedTries), text(r.ErrorCode), timeOf(r.NextAt))
+			h.add(*r.FailedAt, e)
 		}
 	}
 	return err

@@ -50,8 +50,7 @@ func due(ctx context.Context, q *dbgen.Queries, params ports.ClaimParams) ([]pgt
 	case ports.WorkProgress:
 		return q.WorkProgress(ctx, &dbgen.WorkProgressParams{Now: &now, Provider: params.Provider, MaxRows: limit})
 	case ports.WorkOverdue:
-		before := params.Before
-		return q.WorkOverdue(ctx, &dbgen.WorkOverdueParams{Before: &before, Provider: params.Provider, MaxRows: limit})
+		return q.WorkOverdue(ctx, &dbgen.WorkOverdueParams{Before: at(params.Before), Provider: params.Provider, MaxRows: limit})
 	default:
 		return nil, fmt.Errorf("%w: kind of work %q", errData, params.Kind)
 	}

@@ -17,6 +17,8 @@ func accessTests() []storeTest {
 		{"NamesAreKept", accessNamesAreKept},
 		{"Project", accessProject},
 		{"Ping", accessPing},
+		{"Credits", accessCredits},
+		{"CreditsRefused", accessCreditsRefused},
 	}
 }
 

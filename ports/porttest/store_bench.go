@@ -333,3 +333,6 @@ func wantVerdict(t *testing.T, what string, r ports.Result, kind domain.VerdictK
 		t.Errorf("%s: verdict %s %s, want %s %s", what, got.Kind, got.Reason, kind, reason)
 	}
 }
+
+// stamp is a time as details spell it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

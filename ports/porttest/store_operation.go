@@ -76,7 +76,7 @@ func operationLease(t *testing.T, b *storeBench) {
 }
 
 func operationRelease(t *testing.T, b *storeBench) {
-	_, job, lease := b.fetching()
+	m, job, lease := b.fetching()
 	next := b.Clock.Now().Add(10 * time.Second)
 	release := ports.OperationRelease{ID: job.ID, Lease: lease, NextAt: next, ErrorCode: "transport"}
 	foreign := release
@@ -85,6 +85,7 @@ func operationRelease(t *testing.T, b *storeBench) {
 	if err := b.Store.ReleaseOperation(b.ctx, release); err != nil {
 		t.Fatal(err)
 	}
+	b.wantTry(m, "try 1: transport, again at "+stamp(next))
 	wantErr(t, "a second release", b.Store.ReleaseOperation(b.ctx, release), ports.ErrLeaseLost)
 	if jobs := b.claimOperations(domain.OperationFetchOutput, newID(), 10); len(jobs) != 0 {
 		t.Errorf("%d operations before they are due", len(jobs))
@@ -92,6 +93,16 @@ func operationRelease(t *testing.T, b *storeBench) {
 	b.Clock.Advance(10 * time.Second)
 	if jobs := b.claimOperations(domain.OperationFetchOutput, newID(), 10); len(jobs) != 1 || jobs[0].Tries <= job.Tries {
 		t.Errorf("when due: %+v", jobs)
+	}
+	b.wantTry(m, "try 1: transport, again at "+stamp(next)) // the second is running
+}
+
+// wantTry: the newest failed try stands on the timeline.
+func (b *storeBench) wantTry(m made, want string) {
+	b.t.Helper()
+	tries := entries(b.timeline(m), "operation")
+	if len(tries) == 0 || tries[len(tries)-1].Detail != want || tries[len(tries)-1].Status != string(domain.OperationFetchOutput) {
+		b.t.Errorf("operations %+v, want %q at the end", tries, want)
 	}
 }
 

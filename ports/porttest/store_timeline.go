@@ -1,6 +1,10 @@
 package porttest
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +17,8 @@ func timelineTests() []storeTest {
 		{"EveryInput", timelineEveryInput},
 		{"CountsTheRest", timelineCountsTheRest},
 		{"OtherProject", timelineOtherProject},
+		{"SaysWhy", timelineSaysWhy},
+		{"FailuresOfQueries", timelineFailuresOfQueries},
 	}
 }
 
@@ -100,4 +106,80 @@ func timelineOtherProject(t *testing.T, b *storeBench) {
 	m := b.submitted()
 	_, err := b.Store.Timeline(b.ctx, b.newProject(b.tenant, "another"), m.task)
 	wantErr(t, "the timeline from another project", err, ports.ErrNotFound)
+}
+
+// timelineSaysWhy: class, code, next try and the vendor's sentence are there for
+// operators, and no event holds them (I15).
+func timelineSaysWhy(t *testing.T, b *storeBench) {
+	const secret = "the vendor's own sentence, ünd \"quoted\""
+	m := b.create()
+	start := b.started(m)
+	b.must(start, item(m, domain.Input{
+		Kind: domain.InputSubmitNotSent, Lease: start.Input.Lease, RetryAfter: 7 * time.Minute, ErrorCode: "throttled/http_429", ErrorMessage: secret,
+	}))
+	again := "again at " + stamp(*b.attempt(m).NextSubmitAt)
+	b.Clock.Advance(10 * time.Minute)
+	b.must(b.started(m), b.accepted(m))
+	failed := b.saw(m, domain.ObservedFailed)
+	failed.Input.Observation.ErrorClass, failed.Input.Observation.ErrorCode = domain.ClassProvider, "E123"
+	failed.Input.Observation.ErrorMessage = secret
+	b.must(failed)
+
+	quoted := strconv.Quote(secret)
+	b.wantDetail(m, "submit_not_sent: throttled/http_429, "+again+", "+quoted)
+	b.wantDetail(m, "observation: provider_error/E123, "+quoted)
+	b.wantDetail(m, "submit_accepted")
+	page, err := b.Store.After(b.ctx, m.project, domain.Cursor{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Events {
+		if said := fmt.Sprintf("%+v %+v", e, e.Error); strings.Contains(said, "sentence") || strings.Contains(said, "E123") {
+			t.Errorf("vendor's text in event %d: %s", e.EventID, said)
+		}
+	}
+	if v := b.task(m); v.Task.Error == nil || v.Task.Error.Code != domain.ClassProvider {
+		t.Errorf("public error %+v", v.Task.Error)
+	}
+}
+
+// wantDetail fails the test unless an observation has exactly this detail.
+func (b *storeBench) wantDetail(m made, want string) {
+	b.t.Helper()
+	all := entries(b.timeline(m), "observation")
+	if !slices.ContainsFunc(all, func(e ports.TimelineEntry) bool { return e.Detail == want }) {
+		b.t.Errorf("no observation says %q: %+v", want, all)
+	}
+}
+
+// timelineFailuresOfQueries: of a streak of failures the first and the one that
+// makes the status unknown are on the timeline; the others are counted. A vendor
+// that does not know the job calls a person.
+func timelineFailuresOfQueries(t *testing.T, b *storeBench) {
+	m := b.submitted()
+	b.Clock.Advance(5 * time.Minute)
+	const unknownAfter = 4
+	for i := range 6 {
+		b.must(item(m, domain.Input{
+			Kind: domain.InputPollFailed, Policy: domain.Policy{UnknownAfter: unknownAfter}, ErrorCode: "not_found/http_404",
+			QueryError: &domain.QueryError{Class: domain.QueryNotFound},
+		}))
+		if open := len(b.cases(domain.CaseLost)); (i+1 >= unknownAfter) != (open > 0) {
+			t.Errorf("%d open cases after %d failures", open, i+1)
+		}
+		b.Clock.Advance(time.Minute)
+	}
+	var failures []ports.TimelineEntry
+	for _, e := range entries(b.timeline(m), "observation") {
+		if strings.HasPrefix(e.Detail, string(domain.InputPollFailed)+": not_found/http_404, again at ") {
+			failures = append(failures, e)
+		}
+	}
+	if len(failures) != 2 || failures[0].Verdict.Kind != domain.VerdictUnchanged || failures[1].Verdict.Kind != domain.VerdictApplied {
+		t.Errorf("failures on the timeline: %+v, want the first and the one that counts", failures)
+	}
+	b.must(b.saw(m, domain.ObservedRunning)) // found after all
+	if open := b.cases(domain.CaseLost); len(open) != 0 {
+		t.Errorf("open cases: %+v", open)
+	}
 }

@@ -20,6 +20,7 @@ func workTests() []storeTest {
 		{"Reconcile", workReconcile},
 		{"Progress", workProgress},
 		{"Overdue", workOverdue},
+		{"OverdueUnsent", workOverdueUnsent},
 		{"Provider", workProvider},
 		{"Limit", workLimit},
 		{"Nothing", workNothing},
@@ -246,7 +247,6 @@ func workOverdue(t *testing.T, b *storeBench) {
 	m := b.submitted()
 	b.Clock.Advance(time.Minute)
 	late := b.submitted()
-	b.create() // never submitted
 	overdue := func(age time.Duration) []ports.Job {
 		return b.claimWith(ports.ClaimParams{Kind: ports.WorkOverdue, Before: b.Clock.Now().Add(-age), Limit: 10})
 	}
@@ -256,6 +256,34 @@ func workOverdue(t *testing.T, b *storeBench) {
 	wantJobs(t, "half a minute, later", overdue(30*time.Second), m, late)
 	b.must(item(m, domain.Input{Kind: domain.InputOverdue}), b.saw(late, domain.ObservedFailed))
 	wantJobs(t, "noted and ended ones", overdue(0))
+}
+
+// workOverdueUnsent: a vendor that takes nothing for ever must not hide a task. An
+// unknown submit has its own case.
+func workOverdueUnsent(t *testing.T, b *storeBench) {
+	overdue := func() []ports.Job {
+		return b.claimWith(ports.ClaimParams{Kind: ports.WorkOverdue, Before: b.Clock.Now().Add(-time.Minute), Limit: 10})
+	}
+	waiting := b.create()
+	b.lostSubmit()
+	wantJobs(t, "a fresh one", overdue())
+	b.Clock.Advance(time.Minute + time.Second)
+	late := b.submitted() // created and taken just now
+	wantJobs(t, "one that nobody took", overdue(), waiting)
+	b.must(item(waiting, domain.Input{Kind: domain.InputOverdue}))
+	if cases := b.cases(domain.CaseOverdue); len(cases) != 1 || cases[0].AttemptID != waiting.attempt {
+		t.Errorf("cases %+v", cases)
+	}
+	wantJobs(t, "once it is noted", overdue())
+	wantJobs(t, "it is submitted all the same", b.claim(ports.WorkSubmit, domain.ID{}), waiting)
+	b.must(b.started(waiting), b.accepted(waiting))
+	if cases := b.cases(domain.CaseOverdue); len(cases) != 0 {
+		t.Errorf("open cases once the vendor took it: %+v", cases)
+	}
+	b.Clock.Advance(time.Minute + time.Second)
+	if jobs := overdue(); len(jobs) != 2 {
+		t.Errorf("%d jobs are overdue, want %s and %s", len(jobs), late.attempt, waiting.attempt)
+	}
 }
 
 func workProvider(t *testing.T, b *storeBench) {

@@ -137,54 +137,6 @@ func (q *Queries) InboxClean(ctx context.Context, maxRows int32, before pgtype.T
 	return result.RowsAffected(), nil
 }
 
-const inboxDead = `-- name: InboxDead :many
-SELECT id, provider, account_id, dedup_key, trust, provider_event_id, provider_task_id, client_request_id, token_hash, provider_occurred_at, received_at, signature_key_version, payload_hash, payload, payload_key_version, trace_id, shard, process_status, claim_count, error_count, next_retry_at, last_error_code, processed_at FROM provider_callback_inbox WHERE process_status = 'dead' ORDER BY id DESC LIMIT $1
-`
-
-func (q *Queries) InboxDead(ctx context.Context, maxRows int32) ([]ProviderCallbackInbox, error) {
-	rows, err := q.db.Query(ctx, inboxDead, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []ProviderCallbackInbox
-	for rows.Next() {
-		var i ProviderCallbackInbox
-		if err := rows.Scan(
-			&i.ID,
-			&i.Provider,
-			&i.AccountID,
-			&i.DedupKey,
-			&i.Trust,
-			&i.ProviderEventID,
-			&i.ProviderTaskID,
-			&i.ClientRequestID,
-			&i.TokenHash,
-			&i.ProviderOccurredAt,
-			&i.ReceivedAt,
-			&i.SignatureKeyVersion,
-			&i.PayloadHash,
-			&i.Payload,
-			&i.PayloadKeyVersion,
-			&i.TraceID,
-			&i.Shard,
-			&i.ProcessStatus,
-			&i.ClaimCount,
-			&i.ErrorCount,
-			&i.NextRetryAt,
-			&i.LastErrorCode,
-			&i.ProcessedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const inboxGet = `-- name: InboxGet :one
 SELECT i.id, i.provider, i.account_id, i.dedup_key, i.trust, i.provider_event_id, i.provider_task_id, i.client_request_id, i.token_hash, i.provider_occurred_at, i.received_at, i.signature_key_version, i.payload_hash, i.payload, i.payload_key_version, i.trace_id, i.shard, i.process_status, i.claim_count, i.error_count, i.next_retry_at, i.last_error_code, i.processed_at, coalesce(o.verdict, '')::text AS verdict, coalesce(o.reason, '')::text AS reason
 FROM provider_callback_inbox i LEFT JOIN inbox_outcomes o ON o.inbox_id = i.id
@@ -546,6 +498,54 @@ func (q *Queries) InboxSetMany(ctx context.Context, arg *InboxSetManyParams) err
 		arg.ProcessedAts,
 	)
 	return err
+}
+
+const inboxTroubled = `-- name: InboxTroubled :many
+SELECT id, provider, account_id, dedup_key, trust, provider_event_id, provider_task_id, client_request_id, token_hash, provider_occurred_at, received_at, signature_key_version, payload_hash, payload, payload_key_version, trace_id, shard, process_status, claim_count, error_count, next_retry_at, last_error_code, processed_at FROM provider_callback_inbox WHERE process_status IN ('dead', 'retry', 'orphan') ORDER BY id DESC LIMIT $1
+`
+
+func (q *Queries) InboxTroubled(ctx context.Context, maxRows int32) ([]ProviderCallbackInbox, error) {
+	rows, err := q.db.Query(ctx, inboxTroubled, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ProviderCallbackInbox
+	for rows.Next() {
+		var i ProviderCallbackInbox
+		if err := rows.Scan(
+			&i.ID,
+			&i.Provider,
+			&i.AccountID,
+			&i.DedupKey,
+			&i.Trust,
+			&i.ProviderEventID,
+			&i.ProviderTaskID,
+			&i.ClientRequestID,
+			&i.TokenHash,
+			&i.ProviderOccurredAt,
+			&i.ReceivedAt,
+			&i.SignatureKeyVersion,
+			&i.PayloadHash,
+			&i.Payload,
+			&i.PayloadKeyVersion,
+			&i.TraceID,
+			&i.Shard,
+			&i.ProcessStatus,
+			&i.ClaimCount,
+			&i.ErrorCount,
+			&i.NextRetryAt,
+			&i.LastErrorCode,
+			&i.ProcessedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const inboxUnstick = `-- name: InboxUnstick :one

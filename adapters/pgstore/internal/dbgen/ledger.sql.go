@@ -29,6 +29,31 @@ func (q *Queries) AccountGet(ctx context.Context, tenantID pgtype.UUID) (LedgerA
 	return i, err
 }
 
+const accountGrant = `-- name: AccountGrant :one
+UPDATE ledger_accounts SET granted = granted - $1::bigint, available = available + $1::bigint, updated_at = $2::timestamptz
+WHERE tenant_id = $3 RETURNING tenant_id, granted, available, reserved, spent, updated_at
+`
+
+type AccountGrantParams struct {
+	Credits  int64
+	Now      pgtype.Timestamptz
+	TenantID pgtype.UUID
+}
+
+func (q *Queries) AccountGrant(ctx context.Context, arg *AccountGrantParams) (LedgerAccount, error) {
+	row := q.db.QueryRow(ctx, accountGrant, arg.Credits, arg.Now, arg.TenantID)
+	var i LedgerAccount
+	err := row.Scan(
+		&i.TenantID,
+		&i.Granted,
+		&i.Available,
+		&i.Reserved,
+		&i.Spent,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const accountInsert = `-- name: AccountInsert :exec
 INSERT INTO ledger_accounts (tenant_id, granted, available) VALUES ($1, 0 - $2::bigint, $2::bigint)
 `
@@ -135,20 +160,56 @@ func (q *Queries) LedgerAppend(ctx context.Context, arg *LedgerAppendParams) err
 	return err
 }
 
-const ledgerGrant = `-- name: LedgerGrant :exec
-INSERT INTO credit_ledger (tenant_id, ledger_type, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
-VALUES ($1, 'grant', $2::bigint, 0 - $2::bigint, $2::bigint, 0, 0, $3)
+const ledgerGrant = `-- name: LedgerGrant :execrows
+INSERT INTO credit_ledger (tenant_id, ledger_type, action_id, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at)
+VALUES ($1, 'grant', $2, $3::bigint, 0 - $3::bigint, $3::bigint, 0, 0, $4)
+ON CONFLICT (action_id) WHERE ledger_type = 'grant' DO NOTHING
 `
 
 type LedgerGrantParams struct {
 	TenantID  pgtype.UUID
+	ActionID  pgtype.UUID
 	Credits   int64
 	CreatedAt pgtype.Timestamptz
 }
 
-func (q *Queries) LedgerGrant(ctx context.Context, arg *LedgerGrantParams) error {
-	_, err := q.db.Exec(ctx, ledgerGrant, arg.TenantID, arg.Credits, arg.CreatedAt)
-	return err
+// Nothing for an action that is known: the caller moves the balance only for a
+// new one.
+func (q *Queries) LedgerGrant(ctx context.Context, arg *LedgerGrantParams) (int64, error) {
+	result, err := q.db.Exec(ctx, ledgerGrant,
+		arg.TenantID,
+		arg.ActionID,
+		arg.Credits,
+		arg.CreatedAt,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const ledgerGrantGet = `-- name: LedgerGrantGet :one
+SELECT id, tenant_id, task_id, attempt_id, ledger_type, action_id, credits, granted_delta, available_delta, reserved_delta, spent_delta, created_at FROM credit_ledger WHERE action_id = $1 AND ledger_type = 'grant'
+`
+
+func (q *Queries) LedgerGrantGet(ctx context.Context, actionID pgtype.UUID) (CreditLedger, error) {
+	row := q.db.QueryRow(ctx, ledgerGrantGet, actionID)
+	var i CreditLedger
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.TaskID,
+		&i.AttemptID,
+		&i.LedgerType,
+		&i.ActionID,
+		&i.Credits,
+		&i.GrantedDelta,
+		&i.AvailableDelta,
+		&i.ReservedDelta,
+		&i.SpentDelta,
+		&i.CreatedAt,
+	)
+	return i, err
 }
 
 const ledgerOfTask = `-- name: LedgerOfTask :many

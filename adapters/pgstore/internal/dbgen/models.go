@@ -191,6 +191,8 @@ type Observation struct {
 	Progress           *int16
 	ErrorClass         *string
 	ErrorCode          *string
+	ErrorMessage       *string
+	NextAt             *time.Time
 	Outputs            []byte
 	PayloadHash        *string
 	TraceID            pgtype.UUID
@@ -221,6 +223,8 @@ type Operation struct {
 	LeaseUntil    *time.Time
 	ErrorCode     *string
 	CreatedAt     pgtype.Timestamptz
+	FailedAt      *time.Time
+	FailedTries   int32
 	FinishedAt    *time.Time
 }
 

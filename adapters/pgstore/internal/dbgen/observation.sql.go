@@ -72,12 +72,13 @@ const observationInsertMany = `-- name: ObservationInsertMany :exec
 INSERT INTO observations (
     task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id,
     client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class,
-    error_code, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at
+    error_code, error_message, next_at, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at
 )
 SELECT i.task_id, i.attempt_id, NULLIF(i.inbox_id, 0), i.kind, i.source, NULLIF(i.trust, ''), NULLIF(i.provider, ''),
     NULLIF(i.provider_event_id, ''), NULLIF(i.dedup_key, ''), NULLIF(i.provider_task_id, ''), NULLIF(i.client_request_id, ''),
     NULLIF(i.provider_sequence, '-9223372036854775808'::bigint), i.provider_occurred_at, i.received_at, NULLIF(i.status, ''),
     NULLIF(i.stage, ''), NULLIF(i.progress, '-1'::smallint), NULLIF(i.error_class, ''), NULLIF(i.error_code, ''),
+    NULLIF(i.error_message, ''), i.next_at,
     NULLIF(i.outputs, '')::json, NULLIF(i.payload_hash, ''), i.trace_id, i.verdict, NULLIF(i.reason, ''),
     i.version_before, i.version_after, aivedio_clock($1::timestamptz)
 FROM (
@@ -90,9 +91,10 @@ FROM (
         unnest($15::timestamptz[]) AS provider_occurred_at, unnest($16::timestamptz[]) AS received_at,
         unnest($17::text[]) AS status, unnest($18::text[]) AS stage, unnest($19::smallint[]) AS progress,
         unnest($20::text[]) AS error_class, unnest($21::text[]) AS error_code,
-        unnest($22::text[]) AS outputs, unnest($23::text[]) AS payload_hash,
-        unnest($24::uuid[]) AS trace_id, unnest($25::text[]) AS verdict, unnest($26::text[]) AS reason,
-        unnest($27::bigint[]) AS version_before, unnest($28::bigint[]) AS version_after
+        unnest($22::text[]) AS error_message, unnest($23::timestamptz[]) AS next_at,
+        unnest($24::text[]) AS outputs, unnest($25::text[]) AS payload_hash,
+        unnest($26::uuid[]) AS trace_id, unnest($27::text[]) AS verdict, unnest($28::text[]) AS reason,
+        unnest($29::bigint[]) AS version_before, unnest($30::bigint[]) AS version_after
 ) i
 ORDER BY i.ord
 `
@@ -119,6 +121,8 @@ type ObservationInsertManyParams struct {
 	Progresses          []int16
 	ErrorClasses        []string
 	ErrorCodes          []string
+	ErrorMessages       []string
+	NextAts             []pgtype.Timestamptz
 	Outputs             []string
 	PayloadHashes       []string
 	TraceIds            []pgtype.UUID
@@ -151,6 +155,8 @@ func (q *Queries) ObservationInsertMany(ctx context.Context, arg *ObservationIns
 		arg.Progresses,
 		arg.ErrorClasses,
 		arg.ErrorCodes,
+		arg.ErrorMessages,
+		arg.NextAts,
 		arg.Outputs,
 		arg.PayloadHashes,
 		arg.TraceIds,
@@ -163,7 +169,7 @@ func (q *Queries) ObservationInsertMany(ctx context.Context, arg *ObservationIns
 }
 
 const observationsOfTask = `-- name: ObservationsOfTask :many
-SELECT id, task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id, client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class, error_code, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at FROM observations WHERE task_id = $1 ORDER BY created_at, id
+SELECT id, task_id, attempt_id, inbox_id, kind, source, trust, provider, provider_event_id, dedup_key, provider_task_id, client_request_id, provider_sequence, provider_occurred_at, received_at, status, stage, progress, error_class, error_code, error_message, next_at, outputs, payload_hash, trace_id, verdict, reason, version_before, version_after, created_at FROM observations WHERE task_id = $1 ORDER BY created_at, id
 `
 
 func (q *Queries) ObservationsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Observation, error) {
@@ -196,6 +202,8 @@ func (q *Queries) ObservationsOfTask(ctx context.Context, taskID pgtype.UUID) ([
 			&i.Progress,
 			&i.ErrorClass,
 			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.NextAt,
 			&i.Outputs,
 			&i.PayloadHash,
 			&i.TraceID,

@@ -224,13 +224,14 @@ func (q *Queries) OperationLock(ctx context.Context, ids []pgtype.UUID) ([]Opera
 }
 
 const operationRelease = `-- name: OperationRelease :execrows
-UPDATE operations SET lease = NULL, lease_until = NULL, next_at = $1, error_code = $2
-WHERE id = $3 AND lease = $4 AND status = 'pending'
+UPDATE operations SET lease = NULL, lease_until = NULL, next_at = $1, error_code = $2, failed_at = $3::timestamptz, failed_tries = tries
+WHERE id = $4 AND lease = $5 AND status = 'pending'
 `
 
 type OperationReleaseParams struct {
 	NextAt    pgtype.Timestamptz
 	ErrorCode *string
+	Now       pgtype.Timestamptz
 	ID        pgtype.UUID
 	Lease     pgtype.UUID
 }
@@ -239,6 +240,7 @@ func (q *Queries) OperationRelease(ctx context.Context, arg *OperationReleasePar
 	result, err := q.db.Exec(ctx, operationRelease,
 		arg.NextAt,
 		arg.ErrorCode,
+		arg.Now,
 		arg.ID,
 		arg.Lease,
 	)
@@ -250,7 +252,7 @@ func (q *Queries) OperationRelease(ctx context.Context, arg *OperationReleasePar
 
 const operationRestartMany = `-- name: OperationRestartMany :exec
 UPDATE operations o SET status = 'pending', tries = 0, next_at = $1::timestamptz, lease = NULL, lease_until = NULL,
-    error_code = NULL, finished_at = NULL
+    error_code = NULL, failed_at = NULL, failed_tries = 0, finished_at = NULL
 FROM (SELECT unnest($2::uuid[]) AS task_id, unnest($3::uuid[]) AS attempt_id, unnest($4::text[]) AS operation_type) i
 WHERE o.task_id = i.task_id AND o.attempt_id = i.attempt_id AND o.operation_type = i.operation_type AND o.status <> 'pending'
 `
@@ -274,7 +276,7 @@ func (q *Queries) OperationRestartMany(ctx context.Context, arg *OperationRestar
 }
 
 const operationsOfTask = `-- name: OperationsOfTask :many
-SELECT id, task_id, attempt_id, operation_type, status, tries, next_at, lease, lease_until, error_code, created_at, finished_at FROM operations WHERE task_id = $1 ORDER BY created_at
+SELECT id, task_id, attempt_id, operation_type, status, tries, next_at, lease, lease_until, error_code, created_at, failed_at, failed_tries, finished_at FROM operations WHERE task_id = $1 ORDER BY created_at
 `
 
 func (q *Queries) OperationsOfTask(ctx context.Context, taskID pgtype.UUID) ([]Operation, error) {
@@ -298,6 +300,8 @@ func (q *Queries) OperationsOfTask(ctx context.Context, taskID pgtype.UUID) ([]O
 			&i.LeaseUntil,
 			&i.ErrorCode,
 			&i.CreatedAt,
+			&i.FailedAt,
+			&i.FailedTries,
 			&i.FinishedAt,
 		); err != nil {
 			return nil, err

@@ -14,17 +14,20 @@ import (
 
 const workOverdue = `-- name: WorkOverdue :many
 SELECT id FROM task_attempts
-WHERE NOT overdue AND terminal_at IS NULL AND submitted_at IS NOT NULL AND submitted_at < $1
+WHERE NOT overdue AND terminal_at IS NULL AND COALESCE(submitted_at, created_at) < $1::timestamptz
+  AND status <> 'submit_unknown'
   AND ($2::text = '' OR provider = $2)
-ORDER BY submitted_at LIMIT $3
+ORDER BY COALESCE(submitted_at, created_at) LIMIT $3
 `
 
 type WorkOverdueParams struct {
-	Before   *time.Time
+	Before   pgtype.Timestamptz
 	Provider string
 	MaxRows  int32
 }
 
+// Measured from the submit, or from the creation where no vendor would take it
+// yet. An unknown submit has a case of its own already.
 func (q *Queries) WorkOverdue(ctx context.Context, arg *WorkOverdueParams) ([]pgtype.UUID, error) {
 	rows, err := q.db.Query(ctx, workOverdue, arg.Before, arg.Provider, arg.MaxRows)
 	if err != nil {
