@@ -27,7 +27,7 @@ var stormFaults = []string{
 	"--fault-fail", "0.1", "--fault-abort", "0.05", "--fault-unknown-status", "0.05",
 	"--fault-synonym-status", "0.05", "--fault-fine-progress", "0.1", "--fault-many-bars", "0.1", "--fault-not-found", "0.05",
 	"--fault-create-429", "0.05", "--fault-create-5xx", "0.03", "--fault-create-hang", "0.02", "--fault-lost-response", "0.05", "--fault-create-malformed", "0.03",
-	"--fault-fail-query", "0.1", "--fault-query-hang", "0.02", "--fault-query-malformed", "0.03", "--fault-fail-download", "0.1", "--fault-hang-for", "8s",
+	"--fault-fail-query", "0.05", "--fault-query-hang", "0.01", "--fault-query-malformed", "0.02", "--fault-fail-download", "0.1", "--fault-hang-for", "8s",
 }
 
 // stormPrompt has some jobs succeed without an output, at the vendor that says so.
