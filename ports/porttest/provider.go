@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
@@ -46,6 +47,8 @@ type ProviderShape struct {
 	Outputs  []domain.OutputRef
 	Class    domain.ErrorClass
 	Code     string
+	// Message is the vendor's sentence, cleaned.
+	Message string
 }
 
 // providerNow is the moment at which the suite plays.
@@ -183,7 +186,20 @@ func fault(t *testing.T, err error) *ports.ProviderError {
 	if strings.Contains(e.Error(), "://") {
 		t.Errorf("the error has a URL in it: %v", e)
 	}
+	checkMessage(t, e.Message)
+	if e.Message != "" && strings.Contains(e.Error(), e.Message) {
+		t.Errorf("the vendor's sentence would reach a log: %v", e)
+	}
 	return e
+}
+
+// checkMessage: what is kept of a vendor's sentence is short, one line and without
+// addresses.
+func checkMessage(t *testing.T, message string) {
+	t.Helper()
+	if len(message) > domain.MaxErrorMessage || !utf8.ValidString(message) || strings.ContainsAny(message, "\n\r\x00") || strings.Contains(message, "://") {
+		t.Errorf("message %q", message)
+	}
 }
 
 func providerCapabilities(t *testing.T, f ProviderFixture) {

@@ -43,7 +43,7 @@ func providerQueryRecorded(t *testing.T, f ProviderFixture) {
 			continue
 		}
 		obs := res.Observation
-		if obs.Status != shape.Status || obs.ErrorClass != shape.Class || obs.ErrorCode != shape.Code || !sameProgress(obs.Progress, shape.Progress) {
+		if obs.Status != shape.Status || obs.ErrorClass != shape.Class || obs.ErrorCode != shape.Code || obs.ErrorMessage != shape.Message || !sameProgress(obs.Progress, shape.Progress) {
 			t.Errorf("%s: %+v, want %+v", shape.Name, obs, shape)
 		}
 		if !sameOutputs(obs.Outputs, shape.Outputs) {

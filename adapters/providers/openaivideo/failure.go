@@ -26,12 +26,13 @@ func failureClass(code string) domain.ErrorClass {
 	return domain.ClassProvider
 }
 
-// explain adds the body's code to a failure.
+// explain adds the body's code and sentence to a failure.
 func explain(failure *ports.ProviderError, body []byte) {
 	object, err := jsonbody.Parse(body)
 	if err != nil {
 		return
 	}
+	failure.Message = video{object}.sentence()
 	if code := (video{object}).errorCode(); code != "" && code != unspecified {
 		failure.Code = code
 		if failure.Class == ports.ClassRejected && moderated(code) {

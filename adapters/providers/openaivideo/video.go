@@ -1,10 +1,12 @@
 package openaivideo
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
 	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
+	"github.com/aivedio/aivedio/adapters/providers/internal/vendortext"
 	"github.com/aivedio/aivedio/adapters/providers/internal/vocabulary"
 	"github.com/aivedio/aivedio/domain"
 )
@@ -44,6 +46,13 @@ func (v video) errorCode() string {
 	return ""
 }
 
+// sentence is what the vendor says about an error, or what a gateway before it
+// does.
+func (v video) sentence() string {
+	fault := v.Object.Object("error")
+	return vendortext.Clean(cmp.Or(fault.Said("message"), v.Text("error"), v.Said("detail"), v.Said("message")))
+}
+
 // unspecified is the code of an error that is there and has none.
 const unspecified = "unspecified"
 
@@ -75,7 +84,7 @@ func decode(body []byte, from string) (video, domain.Observation, error) {
 		obs.Outputs = []domain.OutputRef{content(v, from)}
 	case domain.ObservedFailed:
 		obs.ErrorCode = v.errorCode()
-		obs.ErrorClass = failureClass(obs.ErrorCode)
+		obs.ErrorClass, obs.ErrorMessage = failureClass(obs.ErrorCode), v.sentence()
 		if words.Expired(word) {
 			obs.ErrorClass = domain.ClassExpired
 		}

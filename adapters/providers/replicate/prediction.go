@@ -7,6 +7,7 @@ import (
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
 	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
+	"github.com/aivedio/aivedio/adapters/providers/internal/vendortext"
 	"github.com/aivedio/aivedio/adapters/providers/internal/vocabulary"
 	"github.com/aivedio/aivedio/domain"
 )
@@ -81,6 +82,7 @@ func decode(body []byte) (prediction, domain.Observation, error) {
 		text := p.Text("error")
 		obs.ErrorCode = errorCode(text)
 		obs.ErrorClass = errorClass(text, obs.ErrorCode)
+		obs.ErrorMessage = vendortext.Clean(p.Said("error"))
 	case domain.ObservedCanceled:
 		obs.ErrorClass = domain.ClassCanceled
 	}

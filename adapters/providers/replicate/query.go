@@ -1,14 +1,17 @@
 package replicate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/aivedio/aivedio/adapters/providers/internal/delivery"
 	"github.com/aivedio/aivedio/adapters/providers/internal/httpcall"
 	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
+	"github.com/aivedio/aivedio/adapters/providers/internal/vendortext"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -42,17 +45,30 @@ func readStatus(body []byte) (domain.Observation, error) {
 	return obs, err
 }
 
-// explain adds what the body says to a refusal. Replicate's problems have no
+// explain adds what the body says to a failure. Replicate's problems have no
 // code, so only one in the text is of use.
 func explain(failure *ports.ProviderError, body []byte) {
 	problem, err := jsonbody.Parse(body)
-	if err != nil || failure.Class != ports.ClassRejected {
+	if err != nil {
 		return
 	}
+	failure.Message = vendortext.Clean(sentence(problem))
 	text := problem.Text("detail")
-	if code := errorCode(text); code != "" {
+	if code := errorCode(text); code != "" && failure.Class == ports.ClassRejected {
 		failure.Code, failure.ErrorClass = code, string(errorClass(text, code))
 	}
+}
+
+// sentence is what a problem (RFC 7807) says, with the fields that it is about
+// where the detail does not tell.
+func sentence(problem jsonbody.Object) string {
+	said := cmp.Or(problem.Said("detail"), problem.Said("error"), problem.Text("title"))
+	for _, f := range problem.Objects("invalid_fields") {
+		if what := f.Text("description"); !strings.Contains(said, what) {
+			said += "; " + f.Text("field") + ": " + what
+		}
+	}
+	return said
 }
 
 // Cancel asks to stop a prediction. One that has already ended otherwise is a

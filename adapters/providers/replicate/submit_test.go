@@ -112,6 +112,32 @@ func TestSequence(t *testing.T) {
 	}
 }
 
+// TestSubmitFailures: what the vendor says is kept for operators, once and without
+// what must not be.
+func TestSubmitFailures(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[ports.ProviderError]struct {
+		status int
+		body   string
+	}{
+		{Class: ports.ClassRejected, ErrorClass: "invalid_input", Code: "http_422", Message: "duration: must be 5 or 10"}: {
+			422, `{"title":"Input validation failed","status":422,"detail":"duration: must be 5 or 10","invalid_fields":[{"field":"duration","type":"invalid","description":"duration: must be 5 or 10"}]}`},
+		{Class: ports.ClassRejected, ErrorClass: "invalid_input", Code: "http_422", Message: "Input validation failed; input.image: could not fetch [url]"}: {
+			422, `{"title":"Input validation failed","invalid_fields":[{"field":"input.image","description":"could not fetch https://x.example/a?sig=1"},7]}`},
+		{Class: ports.ClassRejected, ErrorClass: "moderation_output", Code: "E005", Message: "flagged (E005)"}: {400, `{"detail":"flagged (E005)"}`},
+		{Class: ports.ClassThrottled, NotSent: true, Code: "http_429", Message: "Request was throttled."}:      {429, `{"detail":"Request was throttled."}`},
+		{Class: ports.ClassAuth, Code: "http_401", Message: "Bad [secret]"}:                                    {401, `{"detail":"Bad token r8_Abcdef123"}`},
+		{Class: ports.ClassTransport, Code: "http_502"}:                                                        {502, `<html>`},
+	} {
+		p := replicate.New(replicate.Config{Client: &http.Client{Transport: &tripper{status: c.status, answer: c.body}}})
+		_, err := p.Submit(t.Context(), ports.SubmitRequest{Attempt: domain.Attempt{Model: "acme/vid"}})
+		var got *ports.ProviderError
+		if !errors.As(err, &got) || *got != want {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.body, got, want)
+		}
+	}
+}
+
 // A bad request whose body is the end of the job is that; any other is nothing.
 func TestQueryVerdictInABadRequest(t *testing.T) {
 	t.Parallel()

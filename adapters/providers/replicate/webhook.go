@@ -42,6 +42,6 @@ func (p *Provider) Decode(row ports.InboxRow) (domain.Observation, bool, error) 
 	obs.ProviderTaskID, obs.ProviderOccurredAt = said.ProviderTaskID, said.ProviderOccurredAt
 	obs.ProviderSequence, obs.SequenceKind = said.ProviderSequence, said.SequenceKind
 	obs.Status, obs.Progress, obs.Outputs = said.Status, said.Progress, said.Outputs
-	obs.ErrorClass, obs.ErrorCode = said.ErrorClass, said.ErrorCode
+	obs.ErrorClass, obs.ErrorCode, obs.ErrorMessage = said.ErrorClass, said.ErrorCode, said.ErrorMessage
 	return obs, false, nil
 }

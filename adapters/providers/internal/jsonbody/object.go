@@ -71,6 +71,37 @@ func (o Object) Null(name string) bool {
 // nineteen digits do not survive a float. Empty when absent or of another kind.
 func (o Object) Text(name string) string { return text(o[name]) }
 
+// Said returns a value as people read it: a string's text, and anything else but
+// null in JSON. Empty when absent.
+func (o Object) Said(name string) string {
+	if !o.Has(name) {
+		return ""
+	}
+	if s := o.Text(name); s != "" || o[name][0] == '"' {
+		return s
+	}
+	return string(o[name])
+}
+
+// Objects returns the objects of a list within; nil when absent or no list. Other
+// members are left out.
+func (o Object) Objects(name string) []Object {
+	var all []json.RawMessage
+	if raw := o[name]; len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	var found []Object
+	for _, raw := range all {
+		if len(raw) == 0 || raw[0] != '{' {
+			continue
+		}
+		if member, err := split(raw); err == nil {
+			found = append(found, member)
+		}
+	}
+	return found
+}
+
 // First returns the Text of the first name that has one.
 func (o Object) First(names ...string) string {
 	for _, name := range names {

@@ -67,6 +67,27 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	o, err := Parse([]byte(`{"text":"a \"b\"","none":"","null":null,"n":7,"list":[1,{"a":"b"},"c"],"object":{"x":1},"odd":[{"a":1,"a":2}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"text": `a "b"`, "none": "", "null": "", "absent": "", "n": "7", "list": `[1,{"a":"b"},"c"]`, "object": `{"x":1}`} {
+		if got := o.Said(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := o.Objects("list"); len(got) != 1 || got[0].Text("a") != "b" {
+		t.Errorf("objects %v", got)
+	}
+	for _, name := range []string{"text", "object", "null", "absent", "odd"} {
+		if got := o.Objects(name); len(got) != 0 {
+			t.Errorf("%s: objects %v", name, got)
+		}
+	}
+}
+
 func TestPercent(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]int{
