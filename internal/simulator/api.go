@@ -154,17 +154,18 @@ func (s *Simulator) create(c call, o *order, p *problem) {
 
 func (s *Simulator) answerCreate(c call, o *order) {
 	s.mu.Lock()
-	j := s.accept(o, s.base(c))
-	now := s.cfg.Now()
-	hit := func(key string) bool { return s.hit(&j.sim, key, j.seq, 0) }
-	if hit("instant_result") {
-		s.begin(j, now)
-		s.end(j, now)
+	j, err := s.take(o, s.base(c))
+	if err != nil {
+		s.mu.Unlock()
+		s.unwritten(c, err)
+		return
 	}
+	hit := func(key string) bool { return s.hit(&j.sim, key, j.seq, 0) }
 	body := s.render(j)
 	var early <-chan struct{}
-	if hit("early_callback") {
-		early = s.hurry(j, now)
+	if s.hurry(j, j.created) && j.sending {
+		j.early = make(chan struct{})
+		early = j.early
 	}
 	lost, malformed := hit("lost_response"), hit("create_malformed")
 	s.mu.Unlock()
@@ -190,18 +191,10 @@ func (s *Simulator) answerCreate(c call, o *order) {
 	writeBody(c.w, status, "application/json", body)
 }
 
-// hurry starts a job, and ends it too if its client would hear nothing of the
-// start, and returns what closes after its first delivery. Needs mu.
-func (s *Simulator) hurry(j *job, now time.Time) <-chan struct{} {
-	s.begin(j, now)
-	if s.target(j, eventStart) == "" {
-		s.end(j, now)
-	}
-	if !j.sending {
-		return nil
-	}
-	j.early = make(chan struct{})
-	return j.early
+// unwritten refuses what the journal did not take; nothing was changed.
+func (s *Simulator) unwritten(c call, err error) {
+	s.cfg.Logger.Error("a request is refused", "error", err)
+	c.fail(&problem{status: http.StatusServiceUnavailable, code: "server_error", detail: "The request could not be recorded."})
 }
 
 // await waits for ch, at most d, while the caller and the simulator live.
@@ -308,11 +301,18 @@ func (s *Simulator) cancel(c call) {
 		s.refuse(c, &j.sim, "fail_cancel", j.seq)
 		return
 	}
+	now := s.now()
+	s.catchUp(now)
+	var err error
 	if !j.phase.terminal() && !j.quirks.ignoreCancel {
-		s.finish(j, canceled, s.cfg.Now())
+		err = s.command(j, finishRecord{Status: canceled}, now)
 	}
 	body := s.render(j)
 	s.mu.Unlock()
+	if err != nil {
+		s.unwritten(c, err)
+		return
+	}
 	writeBody(c.w, http.StatusOK, "application/json", body)
 }
 

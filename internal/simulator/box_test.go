@@ -213,3 +213,13 @@ func (b *box) status(id string) string {
 	word, _ := r.json(b.t)["status"].(string)
 	return word
 }
+
+// mustTake accepts an order. Needs mu.
+func (s *Simulator) mustTake(tb testing.TB, o *order, base string) *job {
+	tb.Helper()
+	j, err := s.take(o, base)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return j
+}

@@ -24,8 +24,15 @@ type Config struct {
 	// WebhookSecret signs webhooks of both shapes ("whsec_" and base64); empty
 	// makes a random one, which GET /v1/webhooks/default/secret tells.
 	WebhookSecret string
+	// Journal is a file in which jobs outlive the process: what cannot be derived
+	// from the time is appended to it, and the next Open with the same file goes
+	// on from there. Its jobs go on while nobody runs them; webhooks that were due
+	// meanwhile are sent at the start of Run. It keeps seed and secret, too, for
+	// starts that configure none, and drops jobs that ended over a day ago. One
+	// simulator at a time may use it. Empty keeps everything in memory.
+	Journal string
 	// Seed decides every draw; 0 draws one from the operating system. Job ids
-	// also depend on the time of New, so a restart does not use one twice.
+	// also depend on the time of Open, so a restart does not use one twice.
 	Seed uint64
 	// Queue is the time from create to start, Run from start to end; zero means
 	// 1 s and 4 s, a negative value none.
@@ -129,6 +136,13 @@ func (c Config) Validate() error {
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s: negative", name))
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"queue": c.Queue, "run": c.Run, "retry base": c.RetryBase, "progress interval": c.ProgressEvery, "output lifetime": c.OutputTTL,
+	} {
+		if d > longest {
+			errs = append(errs, fmt.Errorf("%s: %v is longer than %v", name, d, longest))
 		}
 	}
 	if err := c.Faults.Validate(); err != nil {

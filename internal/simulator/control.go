@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -92,10 +93,15 @@ func (s *Simulator) changeFaults(c call) {
 		next = Faults{}
 	}
 	err := json.Unmarshal(body, &next)
+	var unwritten error
 	if err == nil {
-		s.faults = next
+		unwritten = s.setFaults(next)
 	}
 	s.mu.Unlock()
+	if unwritten != nil {
+		s.unwritten(c, unwritten)
+		return
+	}
 	if err != nil {
 		c.fail(&problem{status: http.StatusBadRequest, title: "Bad faults", detail: err.Error()})
 		return
@@ -128,9 +134,7 @@ func (s *Simulator) finishJob(c call) {
 		p = &problem{status: http.StatusBadRequest, detail: "Want an object with status and fail_kind."}
 	}
 	if p == nil {
-		switch in.Status {
-		case succeeded, failed, canceled, aborted:
-		default:
+		if !slices.Contains(endings, in.Status) {
 			p = invalid("status", "want succeeded, failed, canceled or aborted")
 		}
 	}
@@ -144,17 +148,20 @@ func (s *Simulator) finishJob(c call) {
 	s.mu.Lock()
 	j := s.jobs[c.r.PathValue("id")]
 	var info JobInfo
+	var err error
 	if j != nil {
-		if in.Kind != "" {
-			j.failKind = in.Kind
-		}
-		s.finish(j, in.Status, s.cfg.Now())
+		now := s.now()
+		s.catchUp(now)
+		err = s.command(j, finishRecord{Status: in.Status, Kind: in.Kind}, now)
 		info = j.info()
 	}
 	s.mu.Unlock()
-	if j == nil {
+	switch {
+	case j == nil:
 		c.fail(notFound())
-		return
+	case err != nil:
+		s.unwritten(c, err)
+	default:
+		writeJSON(c, info)
 	}
-	writeJSON(c, info)
 }

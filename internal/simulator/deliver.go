@@ -25,6 +25,8 @@ const (
 // that the worker that took it reads it freely.
 type message struct {
 	job      *job
+	n        uint64 // number within the job
+	part     part
 	id       string
 	url      string
 	body     []byte
@@ -34,6 +36,17 @@ type message struct {
 	first    time.Time // of the first attempt
 	attempts int
 }
+
+// part tells apart the messages that one event can give rise to.
+type part uint8
+
+const (
+	partMain    part = iota
+	partTwin         // duplicate_webhook
+	partNewID        // duplicate_webhook_new_id
+	partOlder        // reorder_webhook, after a terminal
+	partForeign      // foreign_event
+)
 
 // emit gives rise to the webhook for an event, and to what faults make of it.
 // The body is the job as it is now, however late it is sent. Needs mu.
@@ -99,7 +112,7 @@ func (s *Simulator) target(j *job, ev event) string {
 // compose writes a message and its duplicates.
 func (s *Simulator) compose(j *job, ev event, n uint64, target string, now time.Time) []*message {
 	hit := func(key string) bool { return s.hit(&j.sim, key, j.seq, n) }
-	m := message{job: j, id: s.messageID(j, n, 0), url: target, retry: ev == eventCompleted}
+	m := message{job: j, n: n, part: partMain, id: s.messageID(j, n, 0), url: target, retry: ev == eventCompleted}
 	m.body = s.webhookBody(j, n, now)
 	if hit("malformed_webhook") {
 		m.body = m.body[:len(m.body)/2]
@@ -109,12 +122,13 @@ func (s *Simulator) compose(j *job, ev event, n uint64, target string, now time.
 	if hit("duplicate_webhook") {
 		s.stats.Webhooks.Duplicated++
 		twin := m
+		twin.part = partTwin
 		out = append(out, &twin)
 	}
 	if hit("duplicate_webhook_new_id") {
 		s.stats.Webhooks.Duplicated++
 		twin := m
-		twin.id = s.messageID(j, n, 1)
+		twin.part, twin.id = partNewID, s.messageID(j, n, 1)
 		out = append(out, &twin)
 	}
 	return out
@@ -124,7 +138,7 @@ func (s *Simulator) compose(j *job, ev event, n uint64, target string, now time.
 func (s *Simulator) older(j *job, n uint64, target string, now time.Time) *message {
 	past := j.view()
 	past.phase, past.completed, past.hasOutput = processing, time.Time{}, false
-	return &message{job: j, id: s.messageID(j, n, 2), url: target, body: past.prediction(now)}
+	return &message{job: j, n: n, part: partOlder, id: s.messageID(j, n, 2), url: target, body: past.prediction(now)}
 }
 
 func (s *Simulator) messageID(j *job, n, copy uint64) string {
@@ -132,7 +146,7 @@ func (s *Simulator) messageID(j *job, n, copy uint64) string {
 	if j.dialect == openai {
 		prefix = "wh_"
 	}
-	return prefix + token(24, s.cfg.Seed, s.boot, j.seq, n, copy)
+	return prefix + token(24, s.cfg.Seed, j.salt, j.seq, n, copy)
 }
 
 // webhookBody is the whole prediction for Replicate, a thin event for OpenAI.
@@ -144,7 +158,7 @@ func (s *Simulator) webhookBody(j *job, n uint64, now time.Time) []byte {
 	if j.phase == succeeded {
 		kind = "video.completed"
 	}
-	return thinEvent(token(24, s.cfg.Seed, s.boot, j.seq, n, 3), kind, j.id, now)
+	return thinEvent(token(24, s.cfg.Seed, j.salt, j.seq, n, 3), kind, j.id, now)
 }
 
 func thinEvent(token, kind, subject string, now time.Time) []byte {
@@ -161,9 +175,9 @@ func thinEvent(token, kind, subject string, now time.Time) []byte {
 // foreign is an event about something that is no video: one endpoint gets all
 // that its project subscribed to.
 func (s *Simulator) foreign(j *job, n uint64, target string, now time.Time) *message {
-	name := token(24, s.cfg.Seed, s.boot, j.seq, n, 4)
+	name := token(24, s.cfg.Seed, j.salt, j.seq, n, 4)
 	return &message{
-		job: j, id: s.messageID(j, n, 5), url: target,
+		job: j, n: n, part: partForeign, id: s.messageID(j, n, 5), url: target,
 		body: thinEvent(name, "response.completed", "resp_"+name, now),
 	}
 }
@@ -172,7 +186,7 @@ func (s *Simulator) postpone(j *job, out []*message, n uint64, now time.Time) {
 	s.stats.Webhooks.Delayed++
 	delay := s.faultsFor(&j.sim, "delay_for").duration("delay_for")
 	spread := 0.5 + s.draw("delay_for", j.seq, n)
-	s.at(now.Add(time.Duration(float64(delay)*spread)), func(time.Time) { s.enqueue(out...) })
+	s.at(now.Add(time.Duration(float64(delay)*spread)), j, func(time.Time) { s.enqueue(out...) })
 }
 
 // enqueue hands messages to the workers. Messages of one job go out one after
@@ -217,7 +231,7 @@ func (s *Simulator) work(ctx context.Context) {
 func (s *Simulator) send(ctx context.Context, m *message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.WebhookTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(m.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.address(m), bytes.NewReader(m.body))
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
@@ -246,20 +260,24 @@ func (s *Simulator) send(ctx context.Context, m *message) error {
 	return nil
 }
 
+// address is where a message goes. The account's endpoint is the one of today,
+// even for a message that is older than this start.
+func (s *Simulator) address(m *message) string {
+	if m.job.dialect == openai {
+		return s.cfg.OpenAIWebhookURL
+	}
+	return m.url
+}
+
 // settle counts an attempt, plans the next one and lets the job send on. Needs mu.
 func (s *Simulator) settle(m *message, err error) {
-	now, j := s.cfg.Now(), m.job
-	s.stats.Webhooks.Attempts++
-	m.attempts++
-	if m.first.IsZero() {
-		m.first = now
+	now, j := s.now(), m.job
+	tried := attemptRecord{Message: m.n, Part: m.part, OK: err == nil}
+	if err := s.journal.append(record{Kind: recordAttempt, At: now.UnixNano(), Job: j.id, Attempt: &tried}); err != nil {
+		// After a restart the message is sent again, which vendors do, too.
+		s.cfg.Logger.Warn("a webhook's attempt is not in the journal", "job", j.id, "message", m.id, "error", err)
 	}
-	if err == nil {
-		s.stats.Webhooks.Delivered++
-	} else {
-		s.stats.Webhooks.Failed++
-		s.again(m, now)
-	}
+	s.attempted(m, err == nil, now)
 	if j.early != nil {
 		close(j.early)
 		j.early = nil
@@ -269,6 +287,21 @@ func (s *Simulator) settle(m *message, err error) {
 		s.sendq = append(s.sendq, j)
 		s.ready.Signal()
 	}
+}
+
+// attempted counts an attempt and plans the next one after a failure. Needs mu.
+func (s *Simulator) attempted(m *message, ok bool, now time.Time) {
+	s.stats.Webhooks.Attempts++
+	m.attempts++
+	if m.first.IsZero() {
+		m.first = now
+	}
+	if ok {
+		s.stats.Webhooks.Delivered++
+		return
+	}
+	s.stats.Webhooks.Failed++
+	s.again(m, now)
 }
 
 // again schedules another attempt while the vendor's patience lasts: for
@@ -286,5 +319,5 @@ func (s *Simulator) again(m *message, now time.Time) {
 		s.cfg.Logger.Warn("webhook given up", "job", m.job.id, "message", m.id, "attempts", m.attempts)
 		return
 	}
-	s.at(now.Add(wait), func(time.Time) { s.enqueue(m) })
+	s.at(now.Add(wait), m.job, func(time.Time) { s.enqueue(m) })
 }

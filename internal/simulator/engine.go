@@ -65,29 +65,52 @@ func (s *Simulator) runDue() time.Duration {
 		if len(s.events) == 0 {
 			return time.Hour
 		}
-		now := s.cfg.Now()
-		if wait := s.events[0].at.Sub(now); wait > 0 {
+		if wait := s.events[0].at.Sub(s.now()); wait > 0 {
 			return wait
 		}
-		heap.Pop(&s.events).(timedEvent).do(now)
+		s.runNext()
 	}
 	return 0
 }
 
-// accept makes a job out of an order. Needs mu.
-func (s *Simulator) accept(o *order, base string) *job {
-	now := s.cfg.Now()
-	seq := s.nextJob
+// catchUp runs everything that was due by now, so that a change from outside
+// meets the state of its moment. Needs mu.
+func (s *Simulator) catchUp(now time.Time) {
+	for len(s.events) > 0 && !s.events[0].at.After(now) {
+		s.runNext()
+	}
+}
+
+// runNext runs the earliest event. Needs mu.
+func (s *Simulator) runNext() {
+	e := heap.Pop(&s.events).(timedEvent)
+	e.do(e.at)
+}
+
+// take writes an order down and makes a job out of it. Needs mu.
+func (s *Simulator) take(o *order, base string) (*job, error) {
+	now := s.now()
+	b := birthRecord{Seq: s.nextJob, Boot: s.boot, Call: s.stats.CreateCalls, Base: base}
+	id := token(26, s.cfg.Seed, b.Boot, b.Seq)
+	if o.dialect == openai {
+		id = "video_" + id
+	}
+	if err := s.journal.append(o.record(id, now, b)); err != nil {
+		return nil, err
+	}
 	s.nextJob++
+	return s.accept(o, id, now, b), nil
+}
+
+// accept makes a job out of an order. Needs mu.
+func (s *Simulator) accept(o *order, id string, now time.Time, b birthRecord) *job {
+	seq := b.Seq
 	j := &job{
-		order: *o, seq: seq, base: base, phase: starting, created: now,
+		order: *o, id: id, seq: seq, salt: b.Boot, base: b.Base, phase: starting, created: now,
 		ttl: s.cfg.OutputTTL, done: make(chan struct{}),
 		video: mix(s.cfg.Seed, mixName("video"), seq),
 	}
-	j.id = token(26, s.cfg.Seed, s.boot, seq)
-	if j.dialect == openai {
-		j.id = "video_" + j.id
-	}
+	j.rebase(s.cfg.PublicURL)
 	if o.seed != nil {
 		j.video = *o.seed
 	}
@@ -102,8 +125,25 @@ func (s *Simulator) accept(o *order, base string) *job {
 	s.forget()
 	s.stats.Creates++
 	s.stats.CreatesByKey[o.key()]++
-	s.at(now.Add(s.span("queue", seq, s.cfg.Queue, o.sim.queue)), func(now time.Time) { s.begin(j, now) })
+	s.at(now.Add(s.span("queue", seq, s.cfg.Queue, o.sim.queue)), j, func(at time.Time) { s.begin(j, at) })
+	if s.hit(&j.sim, "instant_result", seq, 0) {
+		s.begin(j, now)
+		s.end(j, now)
+	}
 	return j
+}
+
+// hurry lets an early_callback strike: it starts a job, and ends it too if its
+// client would hear nothing of the start. Needs mu.
+func (s *Simulator) hurry(j *job, now time.Time) (struck bool) {
+	if !s.hit(&j.sim, "early_callback", j.seq, 0) {
+		return false
+	}
+	s.begin(j, now)
+	if s.target(j, eventStart) == "" {
+		s.end(j, now)
+	}
+	return true
 }
 
 // span is a duration with the job's jitter; what a job asks for is taken as it is.
@@ -180,11 +220,11 @@ func (s *Simulator) step(j *job, k int) {
 	}
 	when := j.started.Add(time.Duration(k) * every)
 	if every == 0 || !when.Before(j.endAt) {
-		s.at(j.endAt, func(now time.Time) { s.end(j, now) })
+		s.at(j.endAt, j, func(at time.Time) { s.end(j, at) })
 		return
 	}
-	percent := int(100 * when.Sub(j.started) / j.run)
-	s.at(when, func(now time.Time) {
+	percent := min(99, max(0, int(100*when.Sub(j.started)/j.run)))
+	s.at(when, j, func(now time.Time) {
 		if j.phase != processing {
 			return
 		}
@@ -209,7 +249,7 @@ func (s *Simulator) end(j *job, now time.Time) {
 	}
 	s.finish(j, lie, now)
 	pause := s.faultsFor(&j.sim, "contradict_after").duration("contradict_after")
-	s.at(now.Add(pause), func(now time.Time) { s.finish(j, truth, now) })
+	s.at(now.Add(pause), j, func(at time.Time) { s.finish(j, truth, at) })
 }
 
 // finish makes a job terminal, or gives a terminal one another end. Needs mu.
@@ -229,4 +269,22 @@ func (s *Simulator) finish(j *job, p phase, now time.Time) {
 	if first {
 		close(j.done)
 	}
+}
+
+// finishAs ends a job as somebody asked. Needs mu.
+func (s *Simulator) finishAs(j *job, how finishRecord, now time.Time) {
+	if how.Kind != "" {
+		j.failKind = how.Kind
+	}
+	s.finish(j, how.Status, now)
+}
+
+// command writes down that somebody ends a job, and ends it. Needs mu, and that
+// the engine has caught up with now.
+func (s *Simulator) command(j *job, how finishRecord, now time.Time) error {
+	if err := s.journal.append(record{Kind: recordFinish, At: now.UnixNano(), Job: j.id, Finish: &how}); err != nil {
+		return err
+	}
+	s.finishAs(j, how, now)
+	return nil
 }

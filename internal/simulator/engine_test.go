@@ -125,7 +125,7 @@ func TestIDsDifferBetweenRuns(t *testing.T) {
 		s := New(Config{Seed: 1, Now: func() time.Time { return time.Unix(at, 0) }})
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.accept(&order{dialect: replicate}, "").id
+		return s.mustTake(t, &order{dialect: replicate}, "").id
 	}
 	if id(1) == id(2) || id(1) != id(1) {
 		t.Errorf("got %s, %s, %s", id(1), id(1), id(2))
@@ -141,7 +141,7 @@ func BenchmarkJob(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.mu.Lock()
-		s.accept(o, "http://h.example")
+		s.mustTake(b, o, "http://h.example")
 		s.sendq = nil
 		s.mu.Unlock()
 		for s.runDue() == 0 {

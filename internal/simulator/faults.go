@@ -118,8 +118,8 @@ func (f Faults) Validate() error {
 				errs = append(errs, fmt.Errorf("%s: %v is not a rate from 0 to 1", key, x))
 			}
 		case time.Duration:
-			if x < 0 {
-				errs = append(errs, fmt.Errorf("%s: %v is negative", key, x))
+			if x < 0 || x > longest {
+				errs = append(errs, fmt.Errorf("%s: %v is not from 0 to %v", key, x, longest))
 			}
 		case string:
 			if x != "" && !slices.Contains(failKinds, x) {
@@ -220,8 +220,8 @@ func asDuration(value any) (time.Duration, error) {
 		return 0, errors.New(`want a duration such as "2s"`)
 	}
 	d, err := time.ParseDuration(text)
-	if err == nil && d < 0 {
-		err = errors.New("a duration cannot be negative")
+	if err == nil && (d < 0 || d > longest) {
+		err = fmt.Errorf("a duration is from 0 to %v", longest)
 	}
 	return d, err
 }

@@ -126,7 +126,7 @@ func TestDrawsAreSeeded(t *testing.T) {
 		defer s.mu.Unlock()
 		var out strings.Builder
 		for range 200 {
-			j := s.accept(&order{dialect: replicate, sim: directive{}}, "")
+			j := s.mustTake(t, &order{dialect: replicate, sim: directive{}}, "")
 			out.WriteByte(j.outcome[0])
 			if s.hit(&j.sim, "drop_webhook", j.seq, 3) {
 				out.WriteByte('-')

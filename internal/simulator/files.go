@@ -72,11 +72,15 @@ func (s *Simulator) deleteVideo(c call) {
 	s.stats.Deletes++
 	j := s.find(c)
 	running := j != nil && !j.phase.terminal()
+	var err error
 	if j != nil && !running {
-		j.deleted = true
+		err = s.journal.append(record{Kind: recordDelete, At: s.now().UnixNano(), Job: j.id})
+		j.deleted = err == nil
 	}
 	s.mu.Unlock()
 	switch {
+	case err != nil:
+		s.unwritten(c, err)
 	case j == nil:
 		c.fail(notFound())
 	case running:

@@ -27,6 +27,9 @@ const (
 	aborted    phase = "aborted"
 )
 
+// endings are the terminal phases.
+var endings = []phase{succeeded, failed, canceled, aborted}
+
 func (p phase) terminal() bool { return p != starting && p != processing }
 
 // order is a well-formed create in either dialect.
@@ -40,7 +43,8 @@ type order struct {
 	webhook               string
 	events                []event
 	idempotencyKey        string
-	sim                   directive
+	own                   json.RawMessage // the sim object as it came
+	sim                   directive       // what it and the prompt ask for
 }
 
 // key is the client's own name for the job, see Stats.CreatesByKey.
@@ -59,6 +63,7 @@ type job struct {
 	order
 	id       string
 	seq      uint64 // number of acceptance, the job's part of every draw
+	salt     uint64 // keeps its message ids apart from those of other starts
 	video    uint64 // seed of the output
 	base     string // public base URL at the time of the create
 	run      time.Duration
@@ -93,6 +98,16 @@ type quirks struct {
 	manyBars, ignoreCancel         bool
 	synonyms                       int // 0 none, else one of the word lists
 	hiddenUntil                    time.Time
+}
+
+// rebase moves the job's addresses to where the vendor is found now, unless
+// base is empty. Its messages then say something else, so they get other ids.
+func (j *job) rebase(base string) {
+	base = strings.TrimSuffix(base, "/")
+	if base == "" || base == j.base {
+		return
+	}
+	j.base, j.salt = base, mix(j.salt, mixName(base))
 }
 
 // expired tells whether the output can no longer be had.

@@ -75,16 +75,15 @@ func orderVideo(fields map[string]any) (*order, *problem) {
 		}
 		o.seed = &seed
 	}
-	var own json.RawMessage
 	switch sim := fields["sim"].(type) {
 	case nil:
 	case string:
-		own = json.RawMessage(sim)
+		o.own = json.RawMessage(sim)
 	default:
-		own, _ = json.Marshal(sim) // it came out of a JSON decoder
+		o.own, _ = json.Marshal(sim) // it came out of a JSON decoder
 	}
 	var err error
-	if o.sim, err = parseDirective(o.prompt, own); err != nil {
+	if o.sim, err = parseDirective(o.prompt, o.own); err != nil {
 		return nil, badParam("sim", err.Error())
 	}
 	return o, nil

@@ -105,6 +105,7 @@ func (o *order) readInput(raw json.RawMessage) *problem {
 		seed := uint64(n)
 		o.seed = &seed
 	}
+	o.own = fields.Sim
 	var err error
 	if o.sim, err = parseDirective(o.prompt, fields.Sim); err != nil {
 		return invalid("input.sim", err.Error())

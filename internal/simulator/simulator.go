@@ -31,17 +31,30 @@ type Simulator struct {
 	order   []*job // by acceptance, for forgetting the oldest
 	nextJob uint64
 	stats   Stats
+	journal *journal // nil without Config.Journal
 }
 
 var _ http.Handler = (*Simulator)(nil)
 
-// New makes a simulator; it does nothing by itself until Run. It panics when
-// cfg.Validate reports an error, so callers that read a configuration from
-// outside validate it first.
+// New is Open for configurations that are known to be good: it panics where
+// Open reports an error.
 func New(cfg Config) *Simulator {
-	if err := cfg.Validate(); err != nil {
-		panic(fmt.Errorf("simulator: %w", err))
+	s, err := Open(cfg)
+	if err != nil {
+		panic(err)
 	}
+	return s
+}
+
+// Open makes a simulator; it does nothing by itself until Run. With a
+// Config.Journal it knows every job of the runs before, as far as time and the
+// journal have brought them; the caller then ends it with Close. The error tells
+// what Validate found, or why the journal cannot be used and what to do.
+func Open(cfg Config) (*Simulator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("simulator: %w", err)
+	}
+	configured := cfg
 	cfg = cfg.WithDefaults()
 	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -55,8 +68,26 @@ func New(cfg Config) *Simulator {
 	}
 	s.ready = sync.NewCond(&s.mu)
 	s.mux = s.routes()
-	return s
+	if cfg.Journal == "" {
+		return s, nil
+	}
+	if err := s.open(configured); err != nil {
+		return nil, fmt.Errorf("simulator: %w", err)
+	}
+	return s, nil
 }
+
+// Close lets go of the journal. Call it when Run has returned and no request is
+// being answered; a create after it is refused. Without a journal it does nothing.
+func (s *Simulator) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.close()
+}
+
+// now is the wall clock without its monotonic part: a journal cannot keep that,
+// and a job has to look the same before and after a restart.
+func (s *Simulator) now() time.Time { return time.Unix(0, s.cfg.Now().UnixNano()) }
 
 // WebhookSecret is the secret in use, whether configured or drawn.
 func (s *Simulator) WebhookSecret() string { return s.cfg.WebhookSecret }
@@ -69,14 +100,26 @@ func (s *Simulator) Faults() Faults {
 }
 
 // SetFaults replaces the faults; what was drawn for a job at its acceptance
-// stays. An invalid value is an error and changes nothing.
+// stays. An invalid value is an error and changes nothing, as does a journal that
+// cannot be written.
 func (s *Simulator) SetFaults(f Faults) error {
 	if err := f.Validate(); err != nil {
 		return fmt.Errorf("simulator: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setFaults(f)
+}
+
+// setFaults puts valid faults in force. Needs mu.
+func (s *Simulator) setFaults(f Faults) error {
+	now, before := s.now(), s.faults
+	s.catchUp(now)
 	s.faults = f
+	if err := s.journal.append(s.settings(now)); err != nil {
+		s.faults = before
+		return err
+	}
 	return nil
 }
 
@@ -102,11 +145,12 @@ func (s *Simulator) draw(what string, seq, n uint64) float64 {
 	return unit(mix(s.cfg.Seed, mixName(what), seq, n))
 }
 
-// timedEvent is something the engine does at a time.
+// timedEvent is something the engine does for a job at a time.
 type timedEvent struct {
 	at  time.Time
 	seq uint64 // equal times keep the order in which they were asked for
-	do  func(now time.Time)
+	job *job
+	do  func(at time.Time)
 }
 
 type eventHeap []timedEvent
@@ -128,10 +172,12 @@ func (h *eventHeap) Pop() any {
 	return last
 }
 
-// at schedules do, which will run under mu. Needs mu.
-func (s *Simulator) at(when time.Time, do func(now time.Time)) {
+// at schedules do, which will run under mu and is told the time it was asked
+// for, however late it runs: what happens to a job is then a function of its
+// order and the time alone, and comes out the same after a restart. Needs mu.
+func (s *Simulator) at(when time.Time, j *job, do func(at time.Time)) {
 	s.nextEv++
-	heap.Push(&s.events, timedEvent{at: when, seq: s.nextEv, do: do})
+	heap.Push(&s.events, timedEvent{at: when, seq: s.nextEv, job: j, do: do})
 	if s.events[0].seq == s.nextEv {
 		select {
 		case s.wake <- struct{}{}:

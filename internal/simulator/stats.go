@@ -2,7 +2,9 @@ package simulator
 
 import "maps"
 
-// Stats counts what happened since New. It is a copy: nobody changes it later.
+// Stats counts what happened since Open. It is a copy: nobody changes it later.
+// With a journal the creates and webhooks of the jobs it remembers are counted
+// again at each Open, so that a job paid for twice shows across restarts.
 type Stats struct {
 	// Creates is how many jobs were accepted, answered or not.
 	Creates int `json:"creates"`
