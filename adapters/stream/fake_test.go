@@ -26,8 +26,12 @@ import (
 type fakeEvents struct {
 	mu      sync.Mutex
 	streams map[domain.ProjectID][]ports.StoredEvent
-	err     error
-	reads   int
+	// oldest is the first event that is still kept.
+	oldest int64
+	err    error
+	reads  int
+	// frozen: every call waits for the end of its context.
+	frozen bool
 }
 
 var _ ports.Events = (*fakeEvents)(nil)
@@ -40,13 +44,13 @@ func (f *fakeEvents) head(p domain.ProjectID) domain.Cursor {
 }
 
 func (f *fakeEvents) Head(ctx context.Context, p domain.ProjectID) (domain.Cursor, error) {
-	f.mu.Lock()
+	f.enter(ctx)
 	defer f.mu.Unlock()
 	return f.head(p), errors.Join(f.err, ctx.Err())
 }
 
 func (f *fakeEvents) After(ctx context.Context, p domain.ProjectID, c domain.Cursor, limit int) (ports.EventPage, error) {
-	f.mu.Lock()
+	f.enter(ctx)
 	defer f.mu.Unlock()
 	f.reads++
 	if err := errors.Join(f.err, ctx.Err()); err != nil {
@@ -61,6 +65,9 @@ func (f *fakeEvents) After(ctx context.Context, p domain.ProjectID, c domain.Cur
 	case c.EventID > 0 && c.Tag != "" && events[c.EventID-1].Cursor() != c:
 		page.Reset = ports.ResetTag
 		return page, nil
+	case c.EventID < f.oldest:
+		page.Reset = ports.ResetExpired
+		return page, nil
 	}
 	rest := events[c.EventID:]
 	page.Events = append(page.Events, rest[:min(limit, len(rest))]...)
@@ -68,7 +75,7 @@ func (f *fakeEvents) After(ctx context.Context, p domain.ProjectID, c domain.Cur
 }
 
 func (f *fakeEvents) Since(ctx context.Context, at time.Time, limit int) ([]ports.StoredEvent, error) {
-	f.mu.Lock()
+	f.enter(ctx)
 	defer f.mu.Unlock()
 	if err := errors.Join(f.err, ctx.Err()); err != nil {
 		return nil, err
@@ -85,7 +92,7 @@ func (f *fakeEvents) Since(ctx context.Context, at time.Time, limit int) ([]port
 }
 
 func (f *fakeEvents) Heads(ctx context.Context, projects []domain.ProjectID) (map[domain.ProjectID]int64, error) {
-	f.mu.Lock()
+	f.enter(ctx)
 	defer f.mu.Unlock()
 	heads := map[domain.ProjectID]int64{}
 	for _, p := range projects {
@@ -94,6 +101,23 @@ func (f *fakeEvents) Heads(ctx context.Context, projects []domain.ProjectID) (ma
 		}
 	}
 	return heads, errors.Join(f.err, ctx.Err())
+}
+
+// freeze makes every call wait for the end of its context.
+func (f *fakeEvents) freeze(frozen bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frozen = frozen
+}
+
+// enter takes the lock when the store answers at all.
+func (f *fakeEvents) enter(ctx context.Context) {
+	f.mu.Lock()
+	if f.frozen {
+		f.mu.Unlock()
+		<-ctx.Done()
+		f.mu.Lock()
+	}
 }
 
 func (f *fakeEvents) fail(err error) {

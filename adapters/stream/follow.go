@@ -114,13 +114,15 @@ func (f *follower) begin(ctx context.Context, q query) error {
 		return fmt.Errorf("%w: %w", errRead, err)
 	}
 	f.at = head
-	if err := f.out.start(head, true); err != nil {
+	if q.kind != cursorBad {
+		return f.out.start(head, true)
+	}
+	// The head must not reach the client before the reset: one that is cut between
+	// the two would come back from there and never learn what it has missed.
+	if err := f.out.start(head, false); err != nil {
 		return err
 	}
-	if q.kind == cursorBad {
-		return f.out.reset(resetNotice{head, ports.ResetBad})
-	}
-	return nil
+	return f.out.reset(resetNotice{head, ports.ResetBad})
 }
 
 // catchUp reads and writes from the position to the head, page by page, until the
