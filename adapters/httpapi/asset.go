@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/hex"
 	"net/http"
 	"time"
@@ -57,7 +58,9 @@ const contentTimeout = 30 * time.Minute
 // assetContent serves the bytes, whole or in ranges, to the holder of a signed
 // URL or of a key.
 func (s *Server) assetContent(w http.ResponseWriter, r *http.Request, c *call) error {
-	a, err := s.contentAsset(r, c)
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout) // the file itself may take longer
+	a, err := s.contentAsset(r.WithContext(ctx), c)
+	cancel()
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,8 @@ func (c *call) actor() string { return wire.FormatID(wire.PrefixKey, c.principal
 // streams ask every few seconds, and those of one key share its answer.
 func (s *Server) recheck(key string, project ports.Project) func(context.Context) error {
 	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout) // the stream has no end of its own
+		defer cancel()
 		principal, err := s.cfg.Access.Authenticate(ctx, key)
 		if err != nil {
 			return err
@@ -81,3 +83,8 @@ func taskID(r *http.Request) (domain.TaskID, error) {
 
 // isDenied reports an error of authentication, as opposed to one of the service.
 func isDenied(err error) bool { return errors.Is(err, app.ErrUnauthenticated) }
+
+// isAway reports an error of a store that does not answer.
+func isAway(err error) bool {
+	return errors.Is(err, ports.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -58,9 +58,13 @@ type Config struct {
 	MaxHeaders  int
 	BodyTimeout time.Duration
 	// RequestTimeout bounds a whole request that is neither a stream nor a file
-	// (20 s): a database that is there and does not answer must not gather requests
-	// without end. After it the answer is a 503.
+	// (10 s), and of those what comes before the first byte: a database that is there
+	// and does not answer must not gather requests without end. After it the answer is
+	// a 503.
 	RequestTimeout time.Duration
+	// ReadyTimeout bounds the question whether the process is ready (2 s): what asks
+	// it gives up soon.
+	ReadyTimeout time.Duration
 
 	// CallbackRate is how many deliveries per second one source address may send
 	// for one provider; 0 limits nothing. CallbackBurst is how many it may send at
@@ -102,6 +106,9 @@ type EventRequest struct {
 	Auth func(ctx context.Context) error
 	// Denied: the caller may not; the gateway says so in the stream.
 	Denied bool
+	// Unavailable: the store does not answer whether the caller may; the gateway says
+	// so in the stream.
+	Unavailable bool
 }
 
 // WithDefaults returns a copy with every zero field set.
@@ -111,7 +118,8 @@ func (c Config) WithDefaults() Config {
 	c.MaxCallback = cmp.Or(c.MaxCallback, 1<<20)
 	c.MaxHeaders = cmp.Or(c.MaxHeaders, 100)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 10*time.Second)
-	c.RequestTimeout = cmp.Or(c.RequestTimeout, 20*time.Second)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
+	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, 2*time.Second)
 	c.CallbackBurst = cmp.Or(c.CallbackBurst, int(math.Ceil(c.CallbackRate)))
 	if c.Now == nil {
 		c.Now = time.Now
@@ -145,6 +153,6 @@ func (c Config) Validate() error {
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")
 	}
-	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0, "a limit is negative")
+	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.ReadyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0, "a limit is negative")
 	return errors.Join(faults...)
 }

@@ -171,30 +171,10 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, now: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC), log: &bytes.Buffer{}}
 	f.store = &shakyStore{Store: memory.NewStore(func() time.Time { return f.now })}
-	env := app.Env{Now: func() time.Time { return f.now }, NewID: wire.NewID, Logger: slog.New(slog.DiscardHandler)}
-	vendors := app.NewVendors(acmeOnly{})
 	f.tokens = must(app.NewCallbackTokens(testKey))
-	f.access = must(app.NewAccess(app.AccessDeps{Env: env, Access: f.store}, app.AccessConfig{CacheFor: time.Nanosecond}))
+	cfg := f.config(f.store)
+	f.access = cfg.Access
 	f.tenants()
-	commands := app.CommandDeps{Env: env, Transitions: f.store, Reader: f.store, Vendors: vendors}
-	metrics := NewMetrics()
-	env.Metrics = metrics
-	cfg := Config{
-		Access:  f.access,
-		Submit:  must(app.NewSubmit(app.SubmitDeps{Env: env, Transitions: f.store, Vendors: vendors, Tokens: f.tokens}, app.SubmitConfig{})),
-		Cancel:  must(app.NewCancel(commands)),
-		Retry:   must(app.NewRetry(app.RetryDeps{CommandDeps: commands, Tokens: f.tokens})),
-		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: f.store})),
-		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: f.store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
-		Reader:  f.store, Inbox: f.store, Desk: f.store, Media: files{[]byte("0123456789")},
-		Events: EventsFunc(func(w http.ResponseWriter, _ *http.Request, req EventRequest) error {
-			f.streams = append(f.streams, req)
-			w.WriteHeader(http.StatusOK)
-			return nil
-		}),
-		SigningKeys: [][]byte{testKey}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		Now: func() time.Time { return f.now }, Logger: slog.New(slog.NewTextHandler(f.log, nil)), Metrics: metrics,
-	}
 	f.server = must(New(cfg))
 	f.handler = f.server.Handler()
 	sum := sha256.Sum256([]byte("0123456789"))
@@ -203,6 +183,32 @@ func newFixture(t *testing.T) *fixture {
 		ContentType: "video/mp4", Key: "a/video.mp4", Size: 10, SHA256: sum[:], CreatedAt: f.now,
 	}
 	return f
+}
+
+// config is that of a server over a store.
+func (f *fixture) config(store ports.Store) Config {
+	env := app.Env{Now: func() time.Time { return f.now }, NewID: wire.NewID, Logger: slog.New(slog.DiscardHandler)}
+	vendors := app.NewVendors(acmeOnly{})
+	commands := app.CommandDeps{Env: env, Transitions: store, Reader: store, Vendors: vendors}
+	access := must(app.NewAccess(app.AccessDeps{Env: env, Access: store}, app.AccessConfig{CacheFor: time.Nanosecond}))
+	metrics := NewMetrics()
+	env.Metrics = metrics
+	return Config{
+		Access:  access,
+		Submit:  must(app.NewSubmit(app.SubmitDeps{Env: env, Transitions: store, Vendors: vendors, Tokens: f.tokens}, app.SubmitConfig{})),
+		Cancel:  must(app.NewCancel(commands)),
+		Retry:   must(app.NewRetry(app.RetryDeps{CommandDeps: commands, Tokens: f.tokens})),
+		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
+		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
+		Reader:  store, Inbox: store, Desk: store, Media: files{[]byte("0123456789")},
+		Events: EventsFunc(func(w http.ResponseWriter, _ *http.Request, req EventRequest) error {
+			f.streams = append(f.streams, req)
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}),
+		SigningKeys: [][]byte{testKey}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Now: func() time.Time { return f.now }, Logger: slog.New(slog.NewTextHandler(f.log, nil)), Metrics: metrics,
+	}
 }
 
 func must[T any](v T, err error) T {

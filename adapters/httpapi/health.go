@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	_ "embed" // the two documents
 	"fmt"
 	"net/http"
@@ -33,7 +34,9 @@ func (s *Server) healthy(w http.ResponseWriter, _ *http.Request, _ *call) error 
 // log.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request, _ *call) error {
 	if s.cfg.Ready != nil {
-		if err := s.cfg.Ready(r.Context()); err != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.ReadyTimeout)
+		defer cancel()
+		if err := s.cfg.Ready(ctx); err != nil {
 			return fmt.Errorf("%w: not ready: %w", ports.ErrUnavailable, err)
 		}
 	}

@@ -209,9 +209,17 @@ func (s *Server) recovered(w *response, r *http.Request, c *call) {
 
 // fail writes the problem of an error. What no table knows is logged and stays
 // here.
+//
+// A client that hung up gets one, too: it may have closed only its own side, and
+// without an answer net/http would send a 200, which acknowledges what may not be
+// stored.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, c *call, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // nobody is there to read an answer
+	if errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled) {
+		if out, ok := w.(*response); ok {
+			w = out.ResponseWriter // it counts as hung up, not as a fault of ours
+		}
+		_ = problemUnavailable.write(w, c.trace) // hardly anybody reads it
+		return
 	}
 	p, known := problemOf(err)
 	s.log(r, c, err, p, known)

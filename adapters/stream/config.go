@@ -50,6 +50,8 @@ type Config struct {
 	// WatchTimeout bounds the wait for a confirmed subscription (2 s); after it
 	// the client is served all the same, by the delta query.
 	WatchTimeout time.Duration
+	// ReadTimeout bounds one read of the store (5 s).
+	ReadTimeout time.Duration
 	// AuthEvery is the time between two checks of a live client's right (1 s). With
 	// what the check itself remembers it bounds how long a stream outlives its key.
 	AuthEvery time.Duration
@@ -115,6 +117,7 @@ func (c Config) WithDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 25*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.WatchTimeout = cmp.Or(c.WatchTimeout, 2*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 5*time.Second)
 	c.AuthEvery = cmp.Or(c.AuthEvery, time.Second)
 	c.Wait = cmp.Or(c.Wait, time.Minute)
 	c.DrainWindow = cmp.Or(c.DrainWindow, 10*time.Second)
@@ -147,7 +150,7 @@ func (c Config) validate() error {
 	}{
 		{"Hold", c.Hold}, {"Delta", c.Delta}, {"DeltaUnhealthy", c.DeltaUnhealthy}, {"DeltaOverlap", c.DeltaOverlap},
 		{"Heartbeat", c.Heartbeat}, {"WriteTimeout", c.WriteTimeout}, {"WatchTimeout", c.WatchTimeout},
-		{"AuthEvery", c.AuthEvery}, {"Wait", c.Wait}, {"DrainWindow", c.DrainWindow},
+		{"ReadTimeout", c.ReadTimeout}, {"AuthEvery", c.AuthEvery}, {"Wait", c.Wait}, {"DrainWindow", c.DrainWindow},
 	} {
 		if d.value < 0 {
 			faults = append(faults, fmt.Errorf("stream: %s is %s, it must be positive", d.name, d.value))

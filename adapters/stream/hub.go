@@ -46,6 +46,7 @@ func New(cfg Config) (*Hub, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Events = boundedEvents{cfg.Events, cfg.ReadTimeout}
 	h := &Hub{cfg: cfg, projects: map[domain.ProjectID]*project{}, empty: make(chan struct{}), gap: make(chan struct{}, 1), age: newAge()}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h, nil

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -31,6 +32,10 @@ type StreamRequest struct {
 	// browser's EventSource cannot read a status; a long-poll gets
 	// app.ErrUnauthenticated.
 	Denied bool
+	// Unavailable: it cannot be told whether the caller has a right, since the store
+	// does not answer. A stream says that it is busy; a long-poll gets
+	// ports.ErrUnavailable.
+	Unavailable bool
 }
 
 // filtered reports whether the stream is limited to one task.
@@ -80,10 +85,10 @@ func parseQuery(header http.Header, values url.Values, maxWait time.Duration) (q
 	}
 	if text := values.Get("wait"); text != "" {
 		wait, err := parseWait(text)
-		if err != nil {
-			return query{}, err
+		if err != nil || wait > maxWait {
+			return query{}, queryFault("wait", "use a time from 0s to "+strconv.Itoa(int(maxWait.Seconds()))+`s, such as "25s", or a number of seconds`)
 		}
-		q.wait = min(wait, maxWait)
+		q.wait = wait
 	}
 	if text := values.Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
@@ -118,10 +123,10 @@ func parseWait(text string) (time.Duration, error) {
 		text += "s"
 	}
 	wait, err := time.ParseDuration(text)
-	if err != nil || wait < 0 {
-		return 0, queryFault("wait", `use a time such as "25s", or a number of seconds`)
+	if err == nil && wait < 0 {
+		err = errors.New("a time cannot be negative")
 	}
-	return wait, nil
+	return wait, err
 }
 
 // wantsJSON reports whether the client asks for a long-poll: it names JSON and

@@ -8,13 +8,15 @@ import (
 
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
+	"github.com/aivedio/aivedio/ports"
 )
 
 // ServeEvents serves the events of a project: a JSON long-poll to a client that
 // asks for application/json, Server-Sent Events to every other. It returns when
 // the stream is over. The error is not nil only when nothing has been written:
-// *app.FieldErrors for the query, app.ErrOverloaded, ports.ErrUnavailable, or
-// app.ErrUnauthenticated for a denied long-poll.
+// *app.FieldErrors for the query, and for a long-poll app.ErrOverloaded,
+// ports.ErrUnavailable, or app.ErrUnauthenticated when it is denied: a stream says
+// these itself.
 //
 // The caller has authorised the request. A stream is bound to one goroutine and
 // to Queue frames of memory; a client that takes nothing within WriteTimeout is
@@ -24,8 +26,11 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	if err != nil {
 		return err
 	}
-	if req.Denied {
-		return h.deny(w, r, req)
+	switch {
+	case req.Denied:
+		return h.turnAway(w, r, closeDenied, app.ErrUnauthenticated)
+	case req.Unavailable:
+		return h.turnAway(w, r, closeUnavailable, ports.ErrUnavailable)
 	}
 	if r.Method == http.MethodHead { // there is no body to wait for
 		streamHeaders(w.Header())
@@ -37,7 +42,8 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	}
 	over, err := h.nothingLeft(r.Context(), req, q)
 	if err != nil {
-		return err
+		h.cfg.Logger.Warn("stream: a client's read failed", "project", req.Project.String(), "error", err)
+		return h.turnAway(w, r, closeUnavailable, ports.ErrUnavailable)
 	}
 	if over {
 		w.WriteHeader(http.StatusNoContent)
@@ -47,14 +53,15 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	return nil
 }
 
-// deny tells a client without a right so, in the words of its transport.
-func (h *Hub) deny(w http.ResponseWriter, r *http.Request, req StreamRequest) error {
+// turnAway tells a client that is not served why, in the words of its transport: the
+// error to a long-poll, the ending to a stream.
+func (h *Hub) turnAway(w http.ResponseWriter, r *http.Request, c Close, err error) error {
 	if wantsJSON(r.Header) {
-		return app.ErrUnauthenticated
+		return err
 	}
-	out := newSSE(h.cfg, w, req)
+	out := newSSE(h.cfg, w, StreamRequest{})
 	defer out.stop()
-	if err := out.end(closeDenied, domain.Cursor{}); err != nil {
+	if err := out.end(c, domain.Cursor{}); err != nil {
 		h.cfg.Logger.Debug("stream: connection cut", "error", err)
 	}
 	return nil
