@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/caarlos0/env/v11"
-	"gopkg.in/yaml.v3"
 
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/ports"
@@ -180,27 +175,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig reads the file, if one is named, and the environment over the
-// defaults. Unknown keys are faults: a typing error must not become a default.
-func LoadConfig(file string) (Config, error) {
-	cfg := DefaultConfig()
-	if file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return Config{}, fmt.Errorf("config file: %w", err)
-		}
-		dec := yaml.NewDecoder(bytes.NewReader(data))
-		dec.KnownFields(true)
-		if err := dec.Decode(&cfg); err != nil && !errors.Is(err, io.EOF) {
-			return Config{}, fmt.Errorf("config file %s: %w", file, err)
-		}
-	}
-	if err := env.Parse(&cfg); err != nil {
-		return Config{}, fmt.Errorf("environment: %w", err)
-	}
-	return cfg, nil
-}
-
 // Validate reports every fault at once.
 func (c Config) Validate() error {
 	var faults []error
@@ -240,6 +214,9 @@ func (c Config) Validate() error {
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		bad("log_format must be json or text")
+	}
+	if _, err := logLevel(c.LogLevel); err != nil {
+		bad("log_level must be debug, info, warn or error")
 	}
 	return errors.Join(faults...)
 }

@@ -19,18 +19,14 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (cmd serveCmd) Run(ctx context.Context, std streams) error {
-	cfg, err := LoadConfig(cmd.Config)
+	cfg, err := checkedConfig(cmd.Config, func(cfg *Config) {
+		if len(cmd.Roles) > 0 {
+			cfg.Roles = cmd.Roles
+		}
+		cfg.Listen = either(cmd.Listen, cfg.Listen)
+	})
 	if err != nil {
 		return err
-	}
-	if len(cmd.Roles) > 0 {
-		cfg.Roles = cmd.Roles
-	}
-	if cmd.Listen != "" {
-		cfg.Listen = cmd.Listen
-	}
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("the configuration has faults:\n%w", err)
 	}
 	return Run(ctx, cfg, Hooks{Logger: newLogger(std.err, cfg.LogFormat, cfg.LogLevel), Ready: func(api net.Addr) {
 		fmt.Fprintf(std.out, "ready http://%s roles=%v\n", api, cfg.Roles)
@@ -45,16 +41,9 @@ type configCheckCmd struct{ configFile }
 
 // Run loads, validates and resolves the secrets, and starts nothing.
 func (cmd configCheckCmd) Run(std streams) error {
-	cfg, err := LoadConfig(cmd.Config)
-	if err != nil {
+	if _, err := checkedConfig(cmd.Config, nil); err != nil {
 		return err
 	}
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("the configuration has faults:\n%w", err)
-	}
-	if _, err := newProviders(cfg); err != nil {
-		return fmt.Errorf("the configuration has faults:\n%w", err)
-	}
-	_, err = fmt.Fprintln(std.out, "the configuration is good")
+	_, err := fmt.Fprintln(std.out, "the configuration is good")
 	return err
 }
