@@ -23,11 +23,11 @@ type keyCmd struct {
 
 type keyCreateCmd struct {
 	databaseFlag
-	Tenant      string        `required:"" help:"Name of the tenant."`
-	Project     string        `help:"Name of a project to create or find; its id is printed."`
+	Tenant      label         `required:"" help:"Name of the tenant."`
+	Project     label         `help:"Name of a project to create or find; its id is printed."`
 	OnlyProject bool          `help:"Limit the key to that project."`
-	Name        string        `default:"key" help:"What the key is for."`
-	Scopes      []ports.Scope `default:"read,write" help:"read, write, operator (within the tenant); platform (the desk of all tenants)."`
+	Name        label         `default:"key" help:"What the key is for."`
+	Scopes      []ports.Scope `default:"read,write" enum:"${scopes}" help:"read and write for an application, operator to see the timelines of its tasks too, platform for whoever runs it all: the rows of every tenant (/admin)."`
 	Credits     int64         `default:"1000000" help:"Credits granted to a new tenant."`
 	LateSuccess string        `default:"keep" enum:"keep,discard" help:"What a new project does with a result after a cancel."`
 	JSON        bool          `help:"Print JSON."`
@@ -63,18 +63,18 @@ func (cmd keyCreateCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	defer store.Close()
-	tenant, err := store.CreateTenant(ctx, ports.Tenant{ID: domain.TenantID{ID: wire.NewID()}, Name: cmd.Tenant, Credits: cmd.Credits, CreatedAt: time.Now()})
+	tenant, err := store.CreateTenant(ctx, ports.Tenant{ID: domain.TenantID{ID: wire.NewID()}, Name: string(cmd.Tenant), Credits: cmd.Credits, CreatedAt: time.Now()})
 	if err != nil {
 		return fmt.Errorf("tenant: %w", err)
 	}
 	var project ports.Project
 	if cmd.Project != "" {
-		project, err = store.CreateProject(ctx, ports.Project{ID: domain.ProjectID{ID: wire.NewID()}, TenantID: tenant.ID, Name: cmd.Project, OnLateSuccess: domain.LateSuccess(cmd.LateSuccess), CreatedAt: time.Now()})
+		project, err = store.CreateProject(ctx, ports.Project{ID: domain.ProjectID{ID: wire.NewID()}, TenantID: tenant.ID, Name: string(cmd.Project), OnLateSuccess: domain.LateSuccess(cmd.LateSuccess), CreatedAt: time.Now()})
 		if err != nil {
 			return fmt.Errorf("project: %w", err)
 		}
 	}
-	k := app.KeyCommand{TenantID: tenant.ID, Name: cmd.Name, Scopes: cmd.Scopes}
+	k := app.KeyCommand{TenantID: tenant.ID, Name: string(cmd.Name), Scopes: cmd.Scopes}
 	if cmd.OnlyProject {
 		k.ProjectID = project.ID
 	}
@@ -94,38 +94,82 @@ func (cmd keyCreateCmd) Run(ctx context.Context, std streams) error {
 type keyListCmd struct {
 	databaseFlag
 	Tenant string `help:"Only keys of this tenant id." placeholder:"ten_…"`
+	JSON   bool   `help:"Print JSON."`
+}
+
+// keyView is a key as `key list --json` prints it; its text is stored nowhere.
+type keyView struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Prefix string `json:"prefix"`
+	Tenant string `json:"tenant"`
+	// Project is null for a key of the whole tenant.
+	Project   *string       `json:"project"`
+	Scopes    []ports.Scope `json:"scopes"`
+	CreatedAt string        `json:"created_at"`
+	RevokedAt *string       `json:"revoked_at"`
+}
+
+func viewOfKey(k ports.APIKey) keyView {
+	v := keyView{
+		ID: wire.FormatID(wire.PrefixKey, k.ID), Name: k.Name, Prefix: k.Prefix, Tenant: wire.TenantID(k.TenantID),
+		Scopes: k.Scopes, CreatedAt: wire.FormatTime(k.CreatedAt),
+	}
+	if !k.ProjectID.IsZero() {
+		v.Project = new(wire.ProjectID(k.ProjectID))
+	}
+	if k.RevokedAt != nil {
+		v.RevokedAt = new(wire.FormatTime(*k.RevokedAt))
+	}
+	return v
 }
 
 // Run lists keys without their text.
 func (cmd keyListCmd) Run(ctx context.Context, std streams) error {
+	var tenant domain.TenantID
+	var err error
+	if cmd.Tenant != "" {
+		if tenant.ID, err = wire.ParseID(wire.PrefixTenant, cmd.Tenant); err != nil {
+			return fmt.Errorf("--tenant: %w", err)
+		}
+	}
 	store, access, err := cmd.openAccess(ctx)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	var tenant domain.TenantID
-	if cmd.Tenant != "" {
-		if tenant.ID, err = wire.ParseID(wire.PrefixTenant, cmd.Tenant); err != nil {
-			return err
-		}
-	}
 	keys, err := access.ListKeys(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"ID", "NAME", "PREFIX", "TENANT", "PROJECT", "SCOPES", "CREATED", "REVOKED"}}
+	views := make([]keyView, 0, len(keys))
 	for _, k := range keys {
-		var scopes []string
-		for _, s := range k.Scopes {
-			scopes = append(scopes, string(s))
-		}
-		revoked := "–"
-		if k.RevokedAt != nil {
-			revoked = wire.FormatTime(*k.RevokedAt)
-		}
-		rows = append(rows, []string{wire.FormatID(wire.PrefixKey, k.ID), k.Name, k.Prefix + "…", wire.TenantID(k.TenantID), either(wire.ProjectID(k.ProjectID), "all"), strings.Join(scopes, ","), wire.FormatTime(k.CreatedAt), revoked})
+		views = append(views, viewOfKey(k))
+	}
+	if cmd.JSON {
+		return std.json(map[string]any{"keys": views})
+	}
+	rows := [][]string{{"ID", "NAME", "PREFIX", "TENANT", "PROJECT", "SCOPES", "CREATED", "REVOKED"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.ID, v.Name, v.Prefix + "…", v.Tenant, orElse(v.Project, "all"), words(v.Scopes), v.CreatedAt, orElse(v.RevokedAt, "–")})
 	}
 	return std.table(rows)
+}
+
+func orElse(s *string, none string) string {
+	if s == nil {
+		return none
+	}
+	return *s
+}
+
+// words lists scopes as --scopes takes them.
+func words(scopes []ports.Scope) string {
+	var texts []string
+	for _, s := range scopes {
+		texts = append(texts, string(s))
+	}
+	return strings.Join(texts, ",")
 }
 
 type keyRevokeCmd struct {
@@ -144,8 +188,11 @@ func (cmd keyRevokeCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	defer store.Close()
-	if err := access.RevokeKey(ctx, id); err != nil {
-		return fmt.Errorf("revoke %s: %w", cmd.ID, err)
+	switch err := access.RevokeKey(ctx, id); {
+	case errors.Is(err, ports.ErrNotFound):
+		return fmt.Errorf("there is no live key %s; `aivedio key list` shows all", cmd.ID)
+	case err != nil:
+		return err
 	}
 	_, err = fmt.Fprintln(std.out, "revoked")
 	return err

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/aivedio/aivedio/ports"
 )
 
 // cli is the command line.
@@ -61,7 +64,18 @@ func (e *exitError) Unwrap() error { return e.err }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	dropEmptyVariables()
 	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+}
+
+// dropEmptyVariables makes an empty variable mean what an absent one does: as a
+// path it would be the current folder.
+func dropEmptyVariables() {
+	for _, kv := range os.Environ() {
+		if name, value, _ := strings.Cut(kv, "="); value == "" && strings.HasPrefix(name, "AIVEDIO_") {
+			_ = os.Unsetenv(name) // its only fault is a bad name
+		}
+	}
 }
 
 // run is main with its surroundings as arguments.
@@ -74,6 +88,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Writers(std.out, std.err),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
+		kong.Vars{"scopes": words(ports.Scopes())},
 	)
 	if err != nil {
 		fmt.Fprintln(std.err, "aivedio:", err)
@@ -81,8 +96,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(std.err, "aivedio:", err)
-		fmt.Fprintln(std.err, "Run `aivedio --help` for the commands.")
+		fmt.Fprintln(std.err, "aivedio:", usageFault(err))
 		return exitUsage
 	}
 	return exitCode(parsed.Run(), std)
@@ -96,11 +110,11 @@ func exitCode(err error, std streams) int {
 		return exitOK
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			fmt.Fprintln(std.err, "aivedio:", exit.err)
+			fmt.Fprintln(std.err, "aivedio:", plain(exit.err))
 		}
 		return exit.code
 	default:
-		fmt.Fprintln(std.err, "aivedio:", err)
+		fmt.Fprintln(std.err, "aivedio:", plain(err))
 		return exitUsage
 	}
 }

@@ -27,7 +27,7 @@ func (f databaseFlag) url() (string, error) {
 	}
 	dev, err := readDevFile(f.Data)
 	if err != nil {
-		return "", fmt.Errorf("no database is named: set AIVEDIO_DATABASE_URL, --database or --config, or start `aivedio dev` (%w)", err)
+		return "", fmt.Errorf("%w, or name a database with --database or --config (AIVEDIO_DATABASE_URL)", err)
 	}
 	return dev.Database, nil
 }

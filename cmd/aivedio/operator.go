@@ -15,8 +15,8 @@ import (
 // action is authorised and audited in one place.
 
 // adminList prints rows of an admin collection.
-func adminList(ctx context.Context, t target, std streams, asJSON bool, path, field string, columns []string) error {
-	c, err := t.client()
+func adminList(ctx context.Context, r remote, std streams, asJSON bool, path, field string, columns []string) error {
+	c, err := r.client()
 	if err != nil {
 		return err
 	}
@@ -53,26 +53,37 @@ func adminList(ctx context.Context, t target, std streams, asJSON bool, path, fi
 }
 
 // adminShow prints one admin row as indented JSON.
-func adminShow(ctx context.Context, t target, std streams, path string) error {
-	c, err := t.client()
+func adminShow(ctx context.Context, r remote, std streams, path string) error {
+	raw, err := adminRow(ctx, r, path)
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.call(ctx, http.MethodGet, path, nil, &raw); err != nil {
-		return err
+	return std.indented(raw)
+}
+
+// adminRow reads one admin row.
+func adminRow(ctx context.Context, r remote, path string) (json.RawMessage, error) {
+	c, err := r.client()
+	if err != nil {
+		return nil, err
 	}
+	var raw json.RawMessage
+	return raw, c.call(ctx, http.MethodGet, path, nil, &raw)
+}
+
+// indented prints JSON for a person.
+func (s streams) indented(raw json.RawMessage) error {
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
 		return fmt.Errorf("the server's answer does not parse: %w", err)
 	}
-	_, err = fmt.Fprintln(std.out, out.String())
+	_, err := fmt.Fprintln(s.out, out.String())
 	return err
 }
 
 // adminDo posts an action and says that it was done.
-func adminDo(ctx context.Context, t target, std streams, path string, body map[string]any) error {
-	c, err := t.client()
+func adminDo(ctx context.Context, r remote, std streams, path string, body map[string]any) error {
+	c, err := r.client()
 	if err != nil {
 		return err
 	}
@@ -85,7 +96,7 @@ func adminDo(ctx context.Context, t target, std streams, path string, body map[s
 
 // rowRef names one admin row.
 type rowRef struct {
-	target
+	remote
 	ID int64 `arg:"" help:"Number of the row."`
 }
 
@@ -98,7 +109,7 @@ func (r rowRef) path(collection string, more ...string) string {
 }
 
 type listRef struct {
-	target
+	remote
 	Limit int  `default:"50" help:"How many."`
 	JSON  bool `help:"Print JSON."`
 }
@@ -109,36 +120,6 @@ func (l listRef) query(collection string, extra url.Values) string {
 	}
 	extra.Set("limit", strconv.Itoa(l.Limit))
 	return "/admin/" + collection + "?" + extra.Encode()
-}
-
-type inboxCmd struct {
-	List    inboxListCmd    `cmd:"" help:"List dead letters, the newest first."`
-	Show    inboxShowCmd    `cmd:"" help:"Show one delivery."`
-	Requeue inboxRequeueCmd `cmd:"" help:"Put a dead letter back to work."`
-}
-
-type (
-	inboxListCmd    struct{ listRef }
-	inboxShowCmd    struct{ rowRef }
-	inboxRequeueCmd struct {
-		rowRef
-		Reason string `required:"" help:"Why; kept in the audit log."`
-	}
-)
-
-// Run lists dead letters.
-func (cmd inboxListCmd) Run(ctx context.Context, std streams) error {
-	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("inbox", nil), "inbox", []string{"id", "provider", "status", "trust", "received_at", "error_count", "last_error"})
-}
-
-// Run shows a delivery.
-func (cmd inboxShowCmd) Run(ctx context.Context, std streams) error {
-	return adminShow(ctx, cmd.target, std, cmd.path("inbox"))
-}
-
-// Run requeues a delivery.
-func (cmd inboxRequeueCmd) Run(ctx context.Context, std streams) error {
-	return adminDo(ctx, cmd.target, std, cmd.path("inbox", "requeue"), map[string]any{"reason": cmd.Reason})
 }
 
 type conflictCmd struct {
@@ -159,17 +140,17 @@ type (
 
 // Run lists conflicts.
 func (cmd conflictListCmd) Run(ctx context.Context, std streams) error {
-	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("conflicts", nil), "conflicts", []string{"id", "kind", "task_id", "have", "got", "opened_at"})
+	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("conflicts", nil), "conflicts", []string{"id", "kind", "task_id", "have", "got", "opened_at"})
 }
 
 // Run shows a conflict.
 func (cmd conflictShowCmd) Run(ctx context.Context, std streams) error {
-	return adminShow(ctx, cmd.target, std, cmd.path("conflicts"))
+	return adminShow(ctx, cmd.remote, std, cmd.path("conflicts"))
 }
 
 // Run resolves a conflict.
 func (cmd conflictResolveCmd) Run(ctx context.Context, std streams) error {
-	return adminDo(ctx, cmd.target, std, cmd.path("conflicts", "resolve"), map[string]any{"resolution": cmd.As, "reason": cmd.Reason})
+	return adminDo(ctx, cmd.remote, std, cmd.path("conflicts", "resolve"), map[string]any{"resolution": cmd.As, "reason": cmd.Reason})
 }
 
 type caseCmd struct {
@@ -199,12 +180,12 @@ func (cmd caseListCmd) Run(ctx context.Context, std streams) error {
 	if cmd.Kind != "" {
 		q.Set("kind", cmd.Kind)
 	}
-	return adminList(ctx, cmd.target, std, cmd.JSON, cmd.query("cases", q), "cases", []string{"id", "kind", "task_id", "attempt_id", "owner", "opened_at"})
+	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("cases", q), "cases", []string{"id", "kind", "task_id", "attempt_id", "owner", "opened_at"})
 }
 
 // Run shows a case.
 func (cmd caseShowCmd) Run(ctx context.Context, std streams) error {
-	return adminShow(ctx, cmd.target, std, cmd.path("cases"))
+	return adminShow(ctx, cmd.remote, std, cmd.path("cases"))
 }
 
 // Run decides a case.
@@ -216,5 +197,5 @@ func (cmd caseResolveCmd) Run(ctx context.Context, std streams) error {
 	if cmd.Closing != "" {
 		body["closing"] = cmd.Closing
 	}
-	return adminDo(ctx, cmd.target, std, cmd.path("cases", "resolve"), body)
+	return adminDo(ctx, cmd.remote, std, cmd.path("cases", "resolve"), body)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aivedio/aivedio/adapters/providers"
@@ -32,20 +33,62 @@ type providerListCmd struct {
 	JSON bool `help:"Print JSON."`
 }
 
+// vendorView is what a vendor can do, as `provider list --json` prints it.
+type vendorView struct {
+	Name string `json:"name"`
+	// Webhook is none, per_task or per_account; Trust the best level that a delivery
+	// reaches.
+	Webhook string `json:"webhook"`
+	Trust   string `json:"trust"`
+	// Intermediate: it also reports before the end.
+	Intermediate bool `json:"intermediate"`
+	Cancel       bool `json:"cancel"`
+	// Lookup: a job can be found by our own id.
+	Lookup bool `json:"lookup"`
+	// Replay: the same create, sent again, is documented to run once.
+	Replay bool `json:"replay"`
+	// OutputLifetime is null where the vendor documents none.
+	OutputLifetime *string `json:"output_lifetime"`
+	// LongestNormal is how long a job may take before it is overdue.
+	LongestNormal string `json:"longest_normal"`
+}
+
+func viewOfVendor(c ports.Capabilities) vendorView {
+	p := c.Policy.WithDefaults()
+	v := vendorView{
+		Name: c.Name, Webhook: string(c.Webhook), Trust: string(c.Trust), Intermediate: c.Intermediate,
+		Cancel: p.CanCancel, Lookup: p.CanLookup, Replay: p.ReplaySafe, LongestNormal: shortly(p.MaxDuration),
+	}
+	if c.OutputLifetime > 0 {
+		v.OutputLifetime = new(shortly(c.OutputLifetime))
+	}
+	return v
+}
+
+// shortly is a duration without its empty parts: 1h, not 1h0m0s.
+func shortly(d time.Duration) string {
+	s := d.String()
+	for _, empty := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, empty) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
 // Run prints the capabilities of all adapters, configured or not.
 func (cmd providerListCmd) Run(std streams) error {
-	all := providers.Capabilities()
-	if cmd.JSON {
-		return std.json(all)
+	views := []vendorView{}
+	for _, c := range providers.Capabilities() {
+		views = append(views, viewOfVendor(c))
 	}
+	if cmd.JSON {
+		return std.json(map[string]any{"providers": views})
+	}
+	yes := strconv.FormatBool
 	rows := [][]string{{"VENDOR", "WEBHOOK", "TRUST", "INTERMEDIATE", "CANCEL", "LOOKUP", "REPLAY", "OUTPUT LIFETIME", "LONGEST NORMAL"}}
-	for _, c := range all {
-		lifetime := "not documented"
-		if c.OutputLifetime > 0 {
-			lifetime = c.OutputLifetime.String()
-		}
-		p := c.Policy.WithDefaults()
-		rows = append(rows, []string{c.Name, string(c.Webhook), string(c.Trust), strconv.FormatBool(c.Intermediate), strconv.FormatBool(p.CanCancel), strconv.FormatBool(p.CanLookup), strconv.FormatBool(p.ReplaySafe), lifetime, p.MaxDuration.String()})
+	for _, v := range views {
+		rows = append(rows, []string{v.Name, v.Webhook, v.Trust, yes(v.Intermediate), yes(v.Cancel), yes(v.Lookup), yes(v.Replay), orElse(v.OutputLifetime, "not documented"), v.LongestNormal})
 	}
 	return std.table(rows)
 }

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
-	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/wire"
 )
 
@@ -23,12 +20,20 @@ type taskCmd struct {
 	Cancel   taskCancelCmd   `cmd:"" help:"Ask to cancel a task."`
 	Retry    taskRetryCmd    `cmd:"" help:"Open a new attempt at a failed or canceled task."`
 	Timeline taskTimelineCmd `cmd:"" help:"Show every observation with its verdict and reason."`
+	Download taskDownloadCmd `cmd:"" help:"Save the file of a task that is ready."`
 }
 
 // taskAnswer is the snapshot of the contract.
 type taskAnswer struct {
 	Task   wire.Task `json:"task"`
 	Cursor string    `json:"cursor"`
+}
+
+// task reads a snapshot.
+func (c *apiClient) task(ctx context.Context, id string) (taskAnswer, error) {
+	var answer taskAnswer
+	err := c.call(ctx, http.MethodGet, c.path("tasks", id), nil, &answer)
+	return answer, err
 }
 
 // taskRef names one task.
@@ -87,7 +92,7 @@ func (cmd taskSubmitCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if cmd.Watch {
-		return watchTask(ctx, c, std, answer.Task.ID, cmd.watchOptions)
+		return watchTask(ctx, c, std, answer, cmd.watchOptions)
 	}
 	return printTask(std, answer, cmd.JSON)
 }
@@ -100,8 +105,8 @@ func (cmd taskGetCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	var answer taskAnswer
-	if err := c.call(ctx, http.MethodGet, c.path("tasks", cmd.ID), nil, &answer); err != nil {
+	answer, err := c.task(ctx, cmd.ID)
+	if err != nil {
 		return err
 	}
 	return printTask(std, answer, cmd.JSON)
@@ -180,131 +185,4 @@ func (r taskRef) command(ctx context.Context, std streams, verb string, body any
 		return err
 	}
 	return printTask(std, answer, r.JSON)
-}
-
-// printTask prints a snapshot for a person or a program.
-func printTask(std streams, answer taskAnswer, asJSON bool) error {
-	if asJSON {
-		return std.json(answer)
-	}
-	t := answer.Task
-	rows := [][]string{
-		{"task", t.ID},
-		{"status", string(t.Status)},
-		{"stage", string(t.Stage)},
-		{"progress", percent(t.Progress)},
-		{"vendor", t.Attempt.Provider + " " + t.Attempt.Model},
-		{"attempt", fmt.Sprintf("%d, %s", t.Attempt.No, t.Attempt.Status)},
-		{"version", strconv.FormatInt(t.TaskVersion, 10)},
-		{"updated", t.UpdatedAt},
-	}
-	if t.AssetID != nil {
-		rows = append(rows, []string{"asset", *t.AssetID})
-	}
-	if t.Error != nil {
-		rows = append(rows, []string{"error", fmt.Sprintf("%s (retryable: %t, %s)", t.Error.Code, t.Error.Retryable, t.Error.TraceID)})
-	}
-	return std.table(rows)
-}
-
-func percent(p *int) string {
-	if p == nil {
-		return "–"
-	}
-	return strconv.Itoa(*p) + " %"
-}
-
-// taskExit is the exit code that a task's end gives.
-func taskExit(status domain.Status) error {
-	switch status {
-	case domain.Status(domain.PhaseReady):
-		return nil
-	case domain.Status(domain.PhaseFailed):
-		return &exitError{code: exitFailed}
-	case domain.Status(domain.PhaseCanceled):
-		return &exitError{code: exitCanceled}
-	default:
-		return &exitError{code: exitRunning}
-	}
-}
-
-type taskTimelineCmd struct{ taskRef }
-
-// timelineAnswer is the operator's view of a task's history.
-type timelineAnswer struct {
-	Entries []struct {
-		At            string `json:"at"`
-		Kind          string `json:"kind"`
-		AttemptNo     int    `json:"attempt_no"`
-		Source        string `json:"source"`
-		Status        string `json:"status"`
-		Stage         string `json:"stage"`
-		Verdict       string `json:"verdict"`
-		Reason        string `json:"reason"`
-		VersionBefore int64  `json:"version_before"`
-		VersionAfter  int64  `json:"version_after"`
-		EventID       int64  `json:"event_id"`
-		Progress      *int   `json:"progress"`
-		Detail        string `json:"detail"`
-	} `json:"entries"`
-	Counters map[string]int64 `json:"counters"`
-}
-
-// Run prints the timeline.
-func (cmd taskTimelineCmd) Run(ctx context.Context, std streams) error {
-	c, err := cmd.client()
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := c.call(ctx, http.MethodGet, c.path("tasks", cmd.ID, "timeline"), nil, &raw); err != nil {
-		return err
-	}
-	if cmd.JSON {
-		return std.json(raw)
-	}
-	var answer timelineAnswer
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return fmt.Errorf("the timeline does not parse: %w", err)
-	}
-	rows := [][]string{{"TIME", "WHAT", "TRY", "SOURCE", "STATUS", "STAGE", "%", "VERDICT", "REASON", "VERSION", "EVENT", "DETAIL"}}
-	for _, e := range answer.Entries {
-		if e.Kind == "observation" && e.Detail != "" { // the kind of input says more
-			e.Kind, e.Detail = e.Detail, ""
-		}
-		rows = append(rows, []string{
-			clockOf(e.At), e.Kind, number(int64(e.AttemptNo)), cmp.Or(e.Source, "–"), cmp.Or(e.Status, "–"), cmp.Or(e.Stage, "–"), percent(e.Progress),
-			cmp.Or(e.Verdict, "–"), cmp.Or(e.Reason, "–"), versions(e.VersionBefore, e.VersionAfter), number(e.EventID), e.Detail,
-		})
-	}
-	if err := std.table(rows); err != nil {
-		return err
-	}
-	for name, n := range answer.Counters {
-		fmt.Fprintf(std.out, "counted only: %s × %d\n", name, n)
-	}
-	return nil
-}
-
-func number(n int64) string {
-	if n == 0 {
-		return "–"
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-func versions(before, after int64) string {
-	if before == after {
-		return number(after)
-	}
-	return fmt.Sprintf("%d → %d", before, after)
-}
-
-// clockOf shortens a time of the API to what a person compares.
-func clockOf(s string) string {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return s
-	}
-	return t.UTC().Format("15:04:05.000")
 }

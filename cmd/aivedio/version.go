@@ -8,20 +8,39 @@ import (
 // version is set by the build of a release.
 var version = "dev"
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `help:"Print JSON."`
+}
 
-// Run prints the version, the revision and the Go version.
-func (versionCmd) Run(std streams) error {
-	revision := "unknown revision"
-	goVersion := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		goVersion = info.GoVersion
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
+// buildInfo is what a binary knows of its making.
+type buildInfo struct {
+	Version string `json:"version"`
+	// Revision is null where the build did not see the repository.
+	Revision *string `json:"revision"`
+	Go       string  `json:"go"`
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{Version: version}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Go = info.GoVersion
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Revision = &s.Value
 		}
 	}
-	_, err := fmt.Fprintf(std.out, "aivedio %s (%s, %s)\n", version, revision, goVersion)
+	return b
+}
+
+// Run prints the version, the revision and the Go version.
+func (cmd versionCmd) Run(std streams) error {
+	b := readBuildInfo()
+	if cmd.JSON {
+		return std.json(b)
+	}
+	_, err := fmt.Fprintf(std.out, "aivedio %s (%s, %s)\n", b.Version, orElse(b.Revision, "unknown revision"), b.Go)
 	return err
 }

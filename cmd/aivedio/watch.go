@@ -8,14 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/schollz/progressbar/v3"
 	"github.com/tmaxmax/go-sse"
 
-	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/wire"
 )
 
@@ -37,7 +34,11 @@ func (cmd taskWatchCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	return watchTask(ctx, c, std, cmd.ID, cmd.watchOptions)
+	first, err := c.task(ctx, cmd.ID)
+	if err != nil {
+		return err
+	}
+	return watchTask(ctx, c, std, first, cmd.watchOptions)
 }
 
 // watcher follows one task: snapshot, then increments from the snapshot's
@@ -47,27 +48,33 @@ type watcher struct {
 	id     string
 	cursor string
 	show   display
+	notice func(string)
+	pause  *backoff.ExponentialBackOff
 	// version is the newest that was shown; nothing goes backwards.
 	version int64
+	// lost is set during an outage.
+	lost bool
 }
 
 // errTerminal ends a watch whose task has ended.
 var errTerminal = errors.New("terminal")
 
-// watchTask follows a task until it ends and turns its end into an exit code.
-func watchTask(ctx context.Context, c *apiClient, std streams, id string, opt watchOptions) error {
+// errMoved ends a connection that the server asked to end: no outage.
+var errMoved = errors.New("the stream goes on elsewhere")
+
+// watchTask follows a task from its snapshot until it ends and turns its end into
+// an exit code.
+func watchTask(ctx context.Context, c *apiClient, std streams, first taskAnswer, opt watchOptions) error {
 	if opt.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, opt.Timeout)
 		defer cancel()
 	}
-	w := &watcher{c: c, id: id, show: newDisplay(std, opt.JSON)}
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.once(ctx) },
-		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second}),
-		backoff.WithMaxElapsedTime(0))
+	w := newWatcher(c, std, first.Task.ID, opt.JSON)
+	err := w.follow(ctx, first)
 	switch {
 	case errors.Is(err, errTerminal):
-	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		w.show.close()
 		return &exitError{code: exitRunning, err: fmt.Errorf("the task is still going on after %s", opt.Timeout)}
 	case ctx.Err() != nil:
@@ -77,7 +84,7 @@ func watchTask(ctx context.Context, c *apiClient, std streams, id string, opt wa
 		w.show.close()
 		return err
 	}
-	last, err := w.snapshot(context.WithoutCancel(ctx))
+	last, err := c.task(context.WithoutCancel(ctx), w.id)
 	if err != nil {
 		return err
 	}
@@ -87,17 +94,62 @@ func watchTask(ctx context.Context, c *apiClient, std streams, id string, opt wa
 	return taskExit(last.Task.Status)
 }
 
+func newWatcher(c *apiClient, std streams, id string, asJSON bool) *watcher {
+	return &watcher{
+		c: c, id: id, show: newDisplay(std, asJSON), notice: func(s string) { fmt.Fprintln(std.err, s) },
+		pause: &backoff.ExponentialBackOff{InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second},
+	}
+}
+
+// follow shows the task until it ends, which is errTerminal, and reads on over
+// every outage.
+func (w *watcher) follow(ctx context.Context, first taskAnswer) error {
+	if err := w.begin(first); err != nil {
+		return err
+	}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.once(ctx) },
+		backoff.WithBackOff(w.pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) { w.interrupted(err) }))
+	return err
+}
+
+// interrupted tells of an outage, once.
+func (w *watcher) interrupted(err error) {
+	if w.lost || errors.Is(err, errMoved) {
+		return
+	}
+	w.lost = true
+	w.show.close()
+	w.notice("connection lost, trying again")
+}
+
+// connected ends an outage.
+func (w *watcher) connected() {
+	w.pause.Reset()
+	if w.lost {
+		w.lost = false
+		w.notice("connected again")
+	}
+}
+
+// begin shows a snapshot, from whose cursor the stream goes on.
+func (w *watcher) begin(snap taskAnswer) error {
+	w.cursor, w.version = snap.Cursor, 0
+	w.see(eventOfTask(snap.Task))
+	if snap.Task.Status.Terminal() {
+		return backoff.Permanent(errTerminal)
+	}
+	return nil
+}
+
 // once is one connection: from a snapshot where there is no cursor yet.
 func (w *watcher) once(ctx context.Context) error {
 	if w.cursor == "" {
-		snap, err := w.snapshot(ctx)
+		snap, err := w.c.task(ctx, w.id)
 		if err != nil {
 			return w.permanent(err)
 		}
-		w.cursor, w.version = snap.Cursor, 0
-		w.see(eventOfTask(snap.Task))
-		if snap.Task.Status.Terminal() {
-			return backoff.Permanent(errTerminal)
+		if err := w.begin(snap); err != nil {
+			return err
 		}
 	}
 	req, err := w.c.request(ctx, http.MethodGet, w.c.path("events")+"?"+url.Values{"after": {w.cursor}, "task_id": {w.id}}.Encode(), nil)
@@ -105,17 +157,15 @@ func (w *watcher) once(ctx context.Context) error {
 		return backoff.Permanent(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := w.c.http.Do(req)
+	resp, err := w.c.open(req)
 	if err != nil {
-		return fmt.Errorf("event stream: %w", err)
+		return w.permanent(err)
 	}
 	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusNoContent: // nothing more to come
+	w.connected()
+	if resp.StatusCode == http.StatusNoContent { // nothing more to come
 		w.cursor = ""
-		return errors.New("the stream has ended")
-	case resp.StatusCode != http.StatusOK:
-		return w.permanent(readProblem(resp))
+		return errMoved
 	}
 	return w.read(resp.Body)
 }
@@ -141,11 +191,11 @@ func (w *watcher) read(body io.Reader) error {
 			}
 		case "reset":
 			w.cursor = ""
-			return errors.New("the stream asked for a new snapshot")
+			return errMoved
 		case "unauthorized":
 			return backoff.Permanent(errors.New("the key is no longer accepted"))
 		case "busy", "move", "end":
-			return fmt.Errorf("the stream said %s", ev.Type)
+			return errMoved
 		}
 	}
 	return io.ErrUnexpectedEOF
@@ -160,12 +210,6 @@ func (w *watcher) see(e wire.Event) {
 	w.show.event(e)
 }
 
-func (w *watcher) snapshot(ctx context.Context) (taskAnswer, error) {
-	var answer taskAnswer
-	err := w.c.call(ctx, http.MethodGet, w.c.path("tasks", w.id), nil, &answer)
-	return answer, err
-}
-
 // permanent ends the watch at answers that another try would get again.
 func (w *watcher) permanent(err error) error {
 	var p *problem
@@ -178,76 +222,4 @@ func (w *watcher) permanent(err error) error {
 // eventOfTask shows a snapshot as if it were an event.
 func eventOfTask(t wire.Task) wire.Event {
 	return wire.Event{EventID: t.LastEventID, TaskID: t.ID, TaskVersion: t.TaskVersion, Status: t.Status, Stage: t.Stage, Progress: t.Progress, AssetID: t.AssetID, Error: t.Error, OccurredAt: t.UpdatedAt}
-}
-
-// display shows a watch: JSON lines, a line an event, or a bar on a terminal.
-type display interface {
-	event(e wire.Event)
-	end(last taskAnswer) error
-	close()
-}
-
-func newDisplay(std streams, asJSON bool) display {
-	if asJSON {
-		return jsonDisplay{std}
-	}
-	if f, ok := std.err.(*os.File); ok && isTerminal(f) {
-		return newBarDisplay(std)
-	}
-	return lineDisplay{std}
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-type jsonDisplay struct{ std streams }
-
-func (d jsonDisplay) event(e wire.Event)        { _ = d.std.json(e) } // a closed pipe shows at the end
-func (d jsonDisplay) end(last taskAnswer) error { return d.std.json(last) }
-func (d jsonDisplay) close()                    {}
-
-type lineDisplay struct{ std streams }
-
-func (d lineDisplay) event(e wire.Event) {
-	fmt.Fprintf(d.std.out, "%s  v%-3d %-18s %-11s %s\n", clockOf(e.OccurredAt), e.TaskVersion, e.Status, e.Stage, percent(e.Progress))
-}
-func (d lineDisplay) end(last taskAnswer) error { return printTask(d.std, last, false) }
-func (d lineDisplay) close()                    {}
-
-// barDisplay draws one bar per stage; the bar of a stage that was left stays.
-type barDisplay struct {
-	std   streams
-	bar   *progressbar.ProgressBar
-	stage domain.Stage
-}
-
-func newBarDisplay(std streams) *barDisplay { return &barDisplay{std: std} }
-
-func (d *barDisplay) event(e wire.Event) {
-	if d.bar == nil || d.stage != e.Stage {
-		d.close()
-		d.stage = e.Stage
-		d.bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(d.std.err), progressbar.OptionSetWidth(30),
-			progressbar.OptionSetDescription(fmt.Sprintf("%-11s", e.Stage)), progressbar.OptionShowElapsedTimeOnFinish(), progressbar.OptionSetPredictTime(false))
-	}
-	d.bar.Describe(fmt.Sprintf("%-11s %-18s", e.Stage, e.Status))
-	if e.Progress != nil {
-		_ = d.bar.Set(*e.Progress)
-		return
-	}
-	_ = d.bar.RenderBlank()
-}
-
-func (d *barDisplay) end(last taskAnswer) error {
-	d.close()
-	return printTask(d.std, last, false)
-}
-
-func (d *barDisplay) close() {
-	if d.bar != nil {
-		fmt.Fprintln(d.std.err)
-		d.bar = nil
-	}
 }
