@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +31,7 @@ import (
 type devCmd struct {
 	Listen   string        `default:"127.0.0.1:8080" help:"Address of the API, the streams and the callbacks."`
 	Data     string        `type:"path" env:"AIVEDIO_DATA" help:"Folder that keeps everything between starts." placeholder:"DIR"`
-	LogLevel string        `default:"warn" help:"debug, info, warn or error."`
+	LogLevel string        `default:"warn" enum:"debug,info,warn,error" help:"debug, info, warn or error."`
 	Queue    time.Duration `default:"1s" help:"How long the simulated vendor queues a job."`
 	Render   time.Duration `default:"6s" help:"How long it generates."`
 
@@ -54,43 +55,57 @@ func (cmd devCmd) Run(ctx context.Context, std streams) (err error) {
 	if cmd.Data == "" {
 		cmd.Data = defaultDataDir()
 	}
-	if err := os.MkdirAll(cmd.Data, 0o755); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
+	// The address first: a start that cannot succeed leaves no folder behind.
 	ln, err := net.Listen("tcp", cmd.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w (another address: --listen 127.0.0.1:0)", err)
 	}
 	defer ln.Close()
-	fmt.Fprintf(std.err, "starting PostgreSQL in %s (the first start downloads it)\n", cmd.Data)
+	if err := os.MkdirAll(cmd.Data, 0o755); err != nil {
+		return fmt.Errorf("data folder: %w (another folder: --data DIR)", err)
+	}
+	download := ""
+	if !services.HasPostgres() {
+		download = " (the first start downloads it)"
+	}
+	fmt.Fprintf(std.err, "starting PostgreSQL in %s%s\n", cmd.Data, download)
 	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Dir: filepath.Join(cmd.Data, "postgres"), Database: "aivedio", Settings: map[string]string{"shared_buffers": "128MB"}})
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, pg.Stop()) }()
-	return cmd.serve(ctx, std, log, ln, pg.URL("aivedio"))
+	return cmd.serve(ctx, std, log, ln, pg)
 }
 
 // serve runs the simulator and all roles on the database.
-func (cmd devCmd) serve(ctx context.Context, std streams, log *slog.Logger, ln net.Listener, database string) error {
+func (cmd devCmd) serve(ctx context.Context, std streams, log *slog.Logger, ln net.Listener, pg *services.Postgres) error {
 	secrets, err := loadDevSecrets(filepath.Join(cmd.Data, "secrets.json"))
 	if err != nil {
 		return err
 	}
-	simLn, err := net.Listen("tcp", "127.0.0.1:0")
+	simLn, err := listenAgain(filepath.Join(cmd.Data, "simulator.addr"), log)
 	if err != nil {
-		return fmt.Errorf("listen for the simulated vendor: %w", err)
+		return err
 	}
+	defer simLn.Close()
+	database := pg.URL("aivedio")
 	cfg := cmd.config(secrets, ln.Addr().String(), simLn.Addr().String(), database)
 	if _, err := pgstore.Migrate(ctx, cfg.Database.URL, pgstore.MigrateOptions{Log: log}); err != nil {
 		return err
 	}
-	sim := simulator.New(simulator.Config{
+	sim, err := simulator.Open(simulator.Config{
+		Journal: filepath.Join(cmd.Data, "simulator.journal"), PublicURL: "http://" + simLn.Addr().String(),
 		APIKey: secrets.VendorKey, WebhookSecret: secrets.WebhookSecret, Queue: cmd.Queue, Run: cmd.Render, Faults: cmd.Faults,
 		OpenAIWebhookURL: cfg.PublicURL + "/callbacks/openaivideo/a/main", Logger: log, AllowPrivateWebhook: true,
 	})
+	if err != nil {
+		return err
+	}
+	defer sim.Close() //nolint:errcheck // every line was written when it came
 	var demo devFile
+	defer os.Remove(filepath.Join(cmd.Data, devFileName)) //nolint:errcheck // a file that stays names a process that is gone
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return cmd.watchPostgres(ctx, pg.Done()) })
 	g.Go(func() error { return serveSimulator(ctx, sim, simLn) })
 	g.Go(func() error {
 		return Run(ctx, cfg, Hooks{
@@ -109,6 +124,17 @@ func (cmd devCmd) serve(ctx context.Context, std streams, log *slog.Logger, ln n
 		})
 	})
 	return g.Wait()
+}
+
+// watchPostgres ends dev with its database. Starting that again by itself would
+// hide why it ended (a full disk, no memory) and do so for ever.
+func (cmd devCmd) watchPostgres(ctx context.Context, ended <-chan struct{}) error {
+	select {
+	case <-ended:
+		return fmt.Errorf("PostgreSQL ended; its log is %s; start dev again", filepath.Join(cmd.Data, "postgres", "postgres.log"))
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // config is the configuration of a machine of one's own.
@@ -141,7 +167,7 @@ func seedDemo(ctx context.Context, store ports.Store, access *app.Access, s *dev
 		return devFile{}, fmt.Errorf("demo project: %w", err)
 	}
 	if s.APIKey != "" {
-		if _, err := access.Authenticate(ctx, s.APIKey); err == nil {
+		if p, err := access.Authenticate(ctx, s.APIKey); err == nil && slices.Equal(p.Scopes, ports.Scopes()) {
 			return devFile{Project: wire.ProjectID(project.ID), APIKey: s.APIKey}, nil
 		}
 	}

@@ -5,12 +5,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aivedio/aivedio/internal/testenv"
@@ -23,6 +28,7 @@ type devServer struct {
 	stop context.CancelFunc
 	code chan int
 	errs *bytes.Buffer
+	file devFile
 }
 
 // startDev runs dev until the test ends and returns when it says ready.
@@ -41,6 +47,9 @@ func startDev(t *testing.T, data string, args ...string) *devServer {
 		t.Fatalf("dev said %q (%v), exit %d: %s", line, err, <-d.code, d.errs)
 	}
 	go io.Copy(io.Discard, r)
+	if d.file, err = readDevFile(data); err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 
@@ -117,14 +126,58 @@ func TestDev(t *testing.T) {
 	}
 	d.end(t)
 
+	before := d.file
 	d = startDev(t, data)
+	if d.file.APIKey != before.APIKey || d.file.Project != before.Project {
+		t.Errorf("after a restart: project %s and another key, or not %s", d.file.Project, before.Project)
+	}
 	if code, out, errs := d.aivedio(t, "task", "get", last.Task.ID); code != exitOK || !strings.Contains(out, "ready") {
 		t.Errorf("after a restart: exit %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := d.aivedio(t, "task", "get", "tsk_nonsense"); code != exitUsage || !strings.Contains(errs, "tsk_") {
 		t.Errorf("a bad id: exit %d: %s", code, errs)
 	}
-	d.end(t)
+	d.loseDatabase(t)
+}
+
+// TestDevTakenPort: a start that cannot succeed leaves nothing behind.
+func TestDevTakenPort(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	code, _, errs := ran(t, "dev", "--listen", ln.Addr().String(), "--data", data)
+	if _, err := os.Stat(data); code != exitUsage || !strings.Contains(errs, "--listen") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("exit %d: %s, %v", code, errs, err)
+	}
+}
+
+// loseDatabase kills PostgreSQL under a dev and wants the sentence that says so,
+// and no file that claims that dev runs.
+func (d *devServer) loseDatabase(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(d.data, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	want := "PostgreSQL ended; its log is " + filepath.Join(d.data, "postgres", "postgres.log") + "; start dev again"
+	if code := <-d.code; code != exitUsage || !strings.Contains(d.errs.String(), want) {
+		t.Errorf("exit %d: %s", code, d.errs)
+	}
+	if _, err := readDevFile(d.data); !errors.As(err, &devNotRunning{}) {
+		t.Errorf("after the end: %v", err)
+	}
 }
 
 // checkAsset compares the published file with what the API says of it.

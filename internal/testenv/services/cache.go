@@ -1,7 +1,9 @@
 package services
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -19,7 +21,7 @@ func CacheDir() (string, error) {
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find the cache folder (AIVEDIO_CACHE_DIR can name one): %w", err)
+			return "", fmt.Errorf("find the cache folder: %w; %s", err, nameCache)
 		}
 		dir = filepath.Join(base, "aivedio")
 	}
@@ -28,10 +30,13 @@ func CacheDir() (string, error) {
 		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache folder: %w", err)
+		return "", fmt.Errorf("make the cache folder: %w; %s", err, nameCache)
 	}
 	return dir, nil
 }
+
+// nameCache says what helps where the cache cannot be used.
+const nameCache = "name a folder that you may write to with AIVEDIO_CACHE_DIR, or set HOME"
 
 // install runs fill on an empty folder and moves the result to dir, unless
 // dir is there already. Processes that ask for the same dir take turns, and a
@@ -44,6 +49,9 @@ func install(dir string, fill func(tmp string) error) error {
 		return err
 	}
 	unlock, err := lockFile(dir+".lock", true)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; %s", err, nameCache)
+	}
 	if err != nil {
 		return err
 	}

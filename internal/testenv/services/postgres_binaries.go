@@ -31,7 +31,7 @@ func postgresBinaries(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, fmt.Sprintf("postgresql-%s-%s-%s", postgresVersion, runtime.GOOS, runtime.GOARCH))
+	dir := cachedPostgres(cache)
 	done := make(chan error, 1)
 	go func() { done <- install(dir, fetchPostgres) }()
 	select {
@@ -45,6 +45,20 @@ func postgresBinaries(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("get PostgreSQL %s (AIVEDIO_POSTGRES_BIN can name an installed one): %w", postgresVersion, err)
 	}
 	return filepath.Join(dir, "bin"), nil
+}
+
+// HasPostgres reports whether StartPostgres finds its binaries without a download.
+func HasPostgres() bool {
+	if os.Getenv("AIVEDIO_POSTGRES_BIN") != "" {
+		return true
+	}
+	cache, err := CacheDir()
+	return err == nil && hasServer(filepath.Join(cachedPostgres(cache), "bin"))
+}
+
+// cachedPostgres is the folder of the downloaded build.
+func cachedPostgres(cache string) string {
+	return filepath.Join(cache, fmt.Sprintf("postgresql-%s-%s-%s", postgresVersion, runtime.GOOS, runtime.GOARCH))
 }
 
 func hasServer(bin string) bool {
