@@ -178,9 +178,9 @@ func (c *converge) preparePeer(ctx context.Context) (err error) {
 		return err
 	}
 	if c.has(peerInsert) {
-		return c.peer.calibrate(ctx, warmUp)
+		_, err = c.peer.insert(ctx, warmUp)
 	}
-	return nil
+	return err
 }
 
 func (c *converge) has(peer string) bool { return slices.Contains(c.cmd.Peers, peer) }

@@ -62,6 +62,11 @@ func run(ctx context.Context, args []string, std output) int {
 	if err == nil {
 		err = parsed.Run()
 	}
+	return exitCode(err, std)
+}
+
+// exitCode prints an error once and chooses the code.
+func exitCode(err error, std output) int {
 	var bad *invalidError
 	switch {
 	case err == nil:

@@ -37,8 +37,8 @@ var (
 	fillSQL string
 )
 
-// insertClients are the numbers of connections that the insert is tried with;
-// the best one is measured. naiveClients is that of the transitions.
+// insertClients are the numbers of connections that the insert is tried with in
+// every round; the best one counts. naiveClients is that of the transitions.
 var insertClients = []int{8, 32, 64}
 
 const naiveClients = 32
@@ -49,7 +49,6 @@ type pgbench struct {
 	dir  string
 	url  *url.URL
 	like inboxRow
-	best int // connections of the insert
 
 	commands []string
 	pids     []int
@@ -168,25 +167,19 @@ func parsePgbench(text string) (perSecond figure, count int, err error) {
 	return figure(f), count, nil
 }
 
-// calibrate finds the number of connections that inserts fastest.
-func (b *pgbench) calibrate(ctx context.Context, d time.Duration) error {
-	best := figure(0)
+// insert measures single-row inserts with each number of connections and returns
+// the best run.
+func (b *pgbench) insert(ctx context.Context, d time.Duration) (best peerRun, err error) {
 	for _, clients := range insertClients {
-		perSecond, _, err := b.run(ctx, peerInsert, clients, d)
+		perSecond, _, err := b.run(ctx, peerInsert, clients, d/time.Duration(len(insertClients)))
 		if err != nil {
-			return err
+			return best, err
 		}
-		if perSecond > best {
-			best, b.best = perSecond, clients
+		if perSecond > best.PerSecond {
+			best = peerRun{PerSecond: perSecond, Clients: clients}
 		}
 	}
-	return nil
-}
-
-// insert measures single-row inserts.
-func (b *pgbench) insert(ctx context.Context, d time.Duration) (peerRun, error) {
-	perSecond, _, err := b.run(ctx, peerInsert, b.best, d)
-	return peerRun{PerSecond: perSecond, Clients: b.best}, err
+	return best, nil
 }
 
 // naiveRows is how many deliveries per second of a round wait for the naive peer:
