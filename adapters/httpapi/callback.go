@@ -37,13 +37,22 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request, c *call) error
 	return nil
 }
 
+// refused tells of a delivery that was not proven: anybody may send such, so each is
+// a line for debugging and a figure, and a warning comes once in a while.
+func (s *Server) refused(provider, reason string, c *call) {
+	s.cfg.Logger.Debug("http: delivery refused", "provider", provider, "reason", reason, "trace_id", wire.TraceID(c.trace))
+	if count, pass := s.warnings.take("refused "+provider, s.cfg.Now()); pass {
+		s.cfg.Logger.Warn("http: deliveries refused", "provider", provider, "count", count, "last_reason", reason, "last_trace_id", wire.TraceID(c.trace))
+	}
+}
+
 // undelivered maps an error that no table knows to 503: nothing is known to be
 // stored. Refusals are logged here, since the sender learns no reason.
 func (s *Server) undelivered(err error, r *http.Request, c *call) error {
 	var refused *ports.VerifyError
 	switch {
 	case errors.As(err, &refused):
-		s.cfg.Logger.Warn("http: delivery refused", "provider", r.PathValue("provider"), "reason", refused.Reason, "trace_id", wire.TraceID(c.trace))
+		s.refused(r.PathValue("provider"), refused.Reason, c)
 		return problemDelivery
 	case errors.Is(err, context.Canceled):
 		return err

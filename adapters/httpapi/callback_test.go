@@ -157,3 +157,26 @@ func FuzzCallbackPath(f *testing.F) {
 		checkRefusal(t, w)
 	})
 }
+
+// TestRefusalsDoNotFillTheLog warns once a minute and provider, whatever is sent.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	bad := f.delivery("evt", "{}")
+	bad.header["Acme-Signature"] = "no"
+	for range 50 {
+		f.do(bad)
+	}
+	if n := strings.Count(f.log.String(), "\n"); n != 1 || !strings.Contains(f.log.String(), "level=WARN") || !strings.Contains(f.log.String(), "count=1 ") {
+		t.Errorf("%d lines: %s", n, f.log)
+	}
+	f.log.Reset()
+	f.now = f.now.Add(warnEvery)
+	f.do(bad)
+	if n := strings.Count(f.log.String(), "\n"); n != 1 || !strings.Contains(f.log.String(), "count=50 ") || !strings.Contains(f.log.String(), "provider=acme") {
+		t.Errorf("a minute later %d lines: %s", n, f.log)
+	}
+	if page := f.do(request{path: "/metrics"}).Body.String(); !strings.Contains(page, `aivedio_callback_deliveries_total{outcome="bad_signature",provider="acme"} 51`) {
+		t.Error("the refusals are not counted")
+	}
+}

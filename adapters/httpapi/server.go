@@ -23,6 +23,7 @@ import (
 type Server struct {
 	cfg       Config
 	limits    *limiter
+	warnings  throttle
 	all       http.Handler
 	callbacks http.Handler
 }
@@ -236,12 +237,16 @@ func (s *Server) log(r *http.Request, c *call, err error, p *Problem, known bool
 	if errors.As(err, &chosen) || errors.Is(err, app.ErrOverloaded) || p.Status < http.StatusInternalServerError {
 		return
 	}
-	level := slog.LevelError
-	if known {
+	level, count := slog.LevelError, 1
+	if known { // an outage fails every request
+		var pass bool
+		if count, pass = s.warnings.take(p.Code+" "+c.route, s.cfg.Now()); !pass {
+			return
+		}
 		level = slog.LevelWarn
 	}
 	s.cfg.Logger.Log(r.Context(), level, "http: request failed", "route", c.route, "method", r.Method, "status", p.Status,
-		"trace_id", wire.TraceID(c.trace), "error", err)
+		"count", count, "trace_id", wire.TraceID(c.trace), "error", err)
 }
 
 type callKey struct{}
