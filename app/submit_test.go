@@ -62,6 +62,25 @@ func TestSubmitStoreErrors(t *testing.T) {
 	}
 }
 
+// TestPlainImages takes http images where it is told to, and says so.
+func TestPlainImages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, plain := range []bool{true, false} {
+		s, err := app.NewSubmit(app.SubmitDeps{Env: b.env, Transitions: b.store, Vendors: app.NewVendors(b.vendor), Tokens: b.tokens}, app.SubmitConfig{PlainImages: plain})
+		b.must(err)
+		cmd := b.command()
+		cmd.Input.ImageURL = "http://x.example/a.png"
+		if _, err := s.Create(b.ctx(), cmd); (err == nil) != plain {
+			t.Errorf("plain images %v: %v", plain, err)
+		}
+		cmd.Input.ImageURL = "ftp://x.example/a.png"
+		if _, err := s.Create(b.ctx(), cmd); err == nil || strings.Contains(err.Error(), "http or https") != plain {
+			t.Errorf("plain images %v: the sentence does not fit: %v", plain, err)
+		}
+	}
+}
+
 func TestSubmitValidation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -37,7 +37,8 @@ func (s *Submit) validateInput(faults *FieldErrors, in ports.TaskInput) {
 	faults.check(clean(in.Prompt), "input.prompt", "invalid", "use valid UTF-8 without NUL characters")
 	faults.check(utf8.RuneCountInString(in.Prompt) <= s.cfg.MaxPrompt, "input.prompt", "too_long",
 		fmt.Sprintf("shorten it to %d characters", s.cfg.MaxPrompt))
-	faults.check(s.imageURL(in.ImageURL), "input.image_url", "invalid", "use an absolute https URL that the vendor can fetch")
+	faults.check(s.imageURL(in.ImageURL), "input.image_url", "invalid",
+		fmt.Sprintf("use an absolute %s URL of at most %d ASCII characters that the vendor can fetch, without a password", s.imageSchemes(), maxURL))
 	faults.check(in.DurationSeconds >= 0 && in.DurationSeconds <= s.cfg.MaxDuration, "input.duration_seconds", "out_of_range",
 		fmt.Sprintf("use whole seconds from 1 to %d, or leave it out", s.cfg.MaxDuration))
 	faults.check(aspectRatio(in.AspectRatio), "input.aspect_ratio", "invalid", `use the form "16:9"`)
@@ -57,6 +58,14 @@ func (s *Submit) object(faults *FieldErrors, field string, raw []byte) {
 	}
 	fault := objectFault(raw)
 	faults.check(fault == "", field, "invalid", fault)
+}
+
+// imageSchemes are the schemes that imageURL takes.
+func (s *Submit) imageSchemes() string {
+	if s.cfg.PlainImages {
+		return "http or https"
+	}
+	return "https"
 }
 
 func (s *Submit) imageURL(raw string) bool {

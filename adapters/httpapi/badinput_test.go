@@ -159,6 +159,13 @@ func TestBadAddresses(t *testing.T) {
 			t.Fatalf("in %q", tt.name)
 		}
 	}
+	for want, q := range map[string]request{
+		"queued, running": {path: f.tasks("?status=bogus"), key: f.key}, "submit_unknown, lost": {path: "/admin/cases?kind=x", key: f.platform},
+	} {
+		if detail := decoded[Problem](t, f.do(q)).Errors[0].Detail; !strings.Contains(detail, want) {
+			t.Errorf("%s: %q does not list the words", q.path, detail)
+		}
+	}
 	w := f.do(request{path: f.tasks()})
 	if w.Header().Get("WWW-Authenticate") == "" {
 		t.Error("401 without WWW-Authenticate")

@@ -94,6 +94,11 @@ func answer(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
+// oneOf says which words a field takes.
+func oneOf[T ~string](words []T) string {
+	return "use one of: " + strings.Join(each(words, func(w T) string { return string(w) }), ", ")
+}
+
 // limitOf reads the limit parameter.
 func limitOf(r *http.Request, normal, most int) (int, error) {
 	text := r.URL.Query().Get("limit")

@@ -40,7 +40,7 @@ func (s *Server) cases(w http.ResponseWriter, r *http.Request, _ *call) error {
 	}
 	kind := domain.CaseKind(r.URL.Query().Get("kind"))
 	if kind != "" && !slices.Contains(domain.CaseKinds(), kind) {
-		return problemQuery.with(Fault{"kind", "unknown", "use one of the kinds of a case"})
+		return problemQuery.with(Fault{"kind", "unknown", oneOf(domain.CaseKinds())})
 	}
 	rows, err := s.cfg.Desk.Cases(r.Context(), kind, limit)
 	if err != nil {

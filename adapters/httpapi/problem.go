@@ -70,9 +70,9 @@ func (p *Problem) sending(name, value string) *Problem {
 var (
 	problemMalformed   = problem(http.StatusBadRequest, "malformed_json", "The body is not valid JSON", "Send one JSON object, in UTF-8 and complete.")
 	problemUnknown     = problem(http.StatusBadRequest, "unknown_field", "The body has an unknown field", "Remove the fields that are listed in errors, or correct their names.")
-	problemTruncated   = problem(http.StatusBadRequest, "truncated_body", "The body ended early", "Send as many bytes as Content-Length promises, without a pause.")
+	problemTruncated   = problem(http.StatusBadRequest, "truncated_body", "The body ended early", "Send the whole body, with as many bytes as Content-Length says, in one go.")
 	problemQuery       = problem(http.StatusBadRequest, "invalid_query", "A query parameter is not valid", "Correct the parameters that are listed in errors.")
-	problemCursor      = problem(http.StatusBadRequest, "invalid_cursor", "The cursor is not valid", "Pass the next of an earlier page as after, or leave it out for the first page.")
+	problemCursor      = problem(http.StatusBadRequest, "invalid_cursor", "The cursor is not valid", "Use the value of next from the page before as after, or leave after out for the first page.")
 	problemFields      = problem(http.StatusUnprocessableEntity, "validation_failed", "The request is not valid", "Correct the fields that are listed in errors.")
 	problemTooLarge    = problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "Send a smaller body.")
 	problemMediaType   = problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The content type is not supported", "Send application/json in UTF-8, without a Content-Encoding.")
@@ -90,7 +90,7 @@ var (
 	problemInternal    = problem(http.StatusInternalServerError, "internal", "Something went wrong on our side", "Try again later; quote the trace_id when you report it.")
 	problemUnavailable = problem(http.StatusServiceUnavailable, "unavailable", "The service cannot answer just now", "Repeat the request after the time in Retry-After.").sending("Retry-After", "2")
 	problemOverloaded  = problem(http.StatusServiceUnavailable, "overloaded", "The service has too much to do", "Repeat the request after the time in Retry-After.").sending("Retry-After", "5")
-	problemDelivery    = problem(http.StatusUnauthorized, "delivery_refused", "The delivery was not accepted", "It could not be verified.")
+	problemDelivery    = problem(http.StatusUnauthorized, "delivery_refused", "The delivery was not accepted", "Sign the body as it is sent, with the current secret and a fresh time, and send it again.")
 	problemLimited     = problem(http.StatusTooManyRequests, "rate_limited", "This address sends too much", "Repeat the delivery after the time in Retry-After.")
 	problemCallback    = problem(http.StatusNotFound, "unknown_callback", "There is no such callback address", "Use the callback URL exactly as it was registered.")
 )
@@ -101,8 +101,8 @@ var translations = []struct {
 	err     error
 	problem *Problem
 }{
-	{domain.ErrTaskTerminal, problem(http.StatusConflict, "task_terminal", "The task has already ended", "Nothing is left to cancel; a failed or canceled task can be retried.")},
-	{domain.ErrNotRetryable, problem(http.StatusConflict, "not_retryable", "The task cannot be retried", "Only a failed or canceled task can be retried; submit a new one instead.")},
+	{domain.ErrTaskTerminal, problem(http.StatusConflict, "task_terminal", "The task has already ended", "Read the task: nothing is left to cancel. One that has failed or been canceled can be retried.")},
+	{domain.ErrNotRetryable, problem(http.StatusConflict, "not_retryable", "The task cannot be retried", "Wait until the task has failed or been canceled, or submit a new one.")},
 	{domain.ErrPossibleDuplicate, problem(http.StatusConflict, "possible_duplicate", "The vendor may have accepted the last attempt", "Wait until that is known, or repeat with accept_possible_duplicate set to true and risk a second bill.")},
 	{domain.ErrInvalidTransition, problem(http.StatusConflict, "invalid_transition", "The command does not fit the state", "Read the task again and decide by its present state.")},
 	{ports.ErrIdempotencyMismatch, problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The Idempotency-Key was used with another request", "Use a new key for a new request, or repeat the old one unchanged.")},

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"path"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (s *Server) shell(w http.ResponseWriter, r *http.Request, mux *http.ServeMu
 		return
 	}
 	if h, pattern := mux.Handler(r); pattern == "" {
-		s.fail(out, r, c, unrouted(h, r))
+		s.fail(out, r, c, s.unrouted(h, r))
 		return
 	}
 	mux.ServeHTTP(out, r)
@@ -139,14 +140,33 @@ func (s *Server) answerDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.RequestTimeout + answerGrace)) // not every writer has deadlines
 }
 
-// unrouted finds out whether the address or only the method is wrong.
-func unrouted(h http.Handler, r *http.Request) *Problem {
+// unrouted finds out whether the address, only the method, or only the process is
+// wrong.
+func (s *Server) unrouted(h http.Handler, r *http.Request) *Problem {
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
 	if probe.status == http.StatusMethodNotAllowed {
 		return problemMethod.sending("Allow", probe.header.Get("Allow"))
 	}
+	if role := s.missingRole(r.URL.Path); role != "" {
+		return problemNoRoute.saying("This process does not serve such addresses: send the request to one with the role " + role + ".")
+	}
 	return problemNoRoute
+}
+
+// missingRole is the role that serves the addresses around a path, if this process
+// does not play it.
+func (s *Server) missingRole(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch {
+	case first == "callbacks" && s.cfg.Receive == nil:
+		return "callback"
+	case first == "projects" && strings.HasSuffix(path, "/events") && s.cfg.Events == nil:
+		return "gateway"
+	case (first == "projects" || first == "admin") && !s.cfg.hasTasks():
+		return "api"
+	}
+	return ""
 }
 
 // probe takes an answer without sending it.
@@ -166,7 +186,7 @@ func (s *Server) guard(r *http.Request) error {
 		lines += len(values)
 	}
 	if lines > s.cfg.MaxHeaders {
-		return problemHeaders
+		return problemHeaders.saying("Send at most " + strconv.Itoa(s.cfg.MaxHeaders) + " header lines.")
 	}
 	if s.insecure(r) {
 		return problemInsecure

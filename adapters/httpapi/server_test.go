@@ -31,8 +31,17 @@ func TestRolesDecideRoutes(t *testing.T) {
 	if w := f.do(request{path: "/healthz"}); w.Code != http.StatusOK {
 		t.Errorf("healthz: %d", w.Code)
 	}
-	wantProblem(t, f.do(request{path: f.tasks(), key: f.key}), http.StatusNotFound, "no_such_route")
-	wantProblem(t, f.do(f.delivery("evt", "{}")), http.StatusNotFound, "no_such_route")
+	for role, q := range map[string]request{
+		"api": {path: f.tasks(), key: f.key}, "gateway": {path: "/projects/" + f.project + "/events"}, "callback": f.delivery("evt", "{}"),
+	} {
+		p := wantProblem(t, f.do(q), http.StatusNotFound, "no_such_route")
+		if !strings.HasSuffix(p.Detail, "with the role "+role+".") {
+			t.Errorf("%s: %q does not name the role", role, p.Detail)
+		}
+	}
+	if p := wantProblem(t, f.do(request{path: "/nothing"}), http.StatusNotFound, "no_such_route"); strings.Contains(p.Detail, "role") {
+		t.Errorf("no role serves it: %q", p.Detail)
+	}
 }
 
 func TestReady(t *testing.T) {

@@ -102,7 +102,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, c *call) error {
 	if text := query.Get("status"); text != "" {
 		params.Status = domain.Status(text)
 		if !slices.Contains(domain.Statuses(), params.Status) {
-			return problemQuery.with(Fault{"status", "unknown", "use one of the statuses of a task"})
+			return problemQuery.with(Fault{"status", "unknown", oneOf(domain.Statuses())})
 		}
 	}
 	if text := query.Get("after"); text != "" {
