@@ -182,7 +182,7 @@ func (s *CancelSender) one(ctx context.Context, job ports.OperationJob, lease do
 	switch {
 	case err != nil:
 		pe := providerError(err)
-		return s.later(ctx, job, lease, pe.RetryAfter, string(pe.Class))
+		return s.later(ctx, job, lease, pe.RetryAfter, whyOf(err).code)
 	case !can || refused:
 		return s.finish(ctx, job, lease, domain.InputCancelRefused, "")
 	default:

@@ -118,6 +118,8 @@ var errSuperseded = errors.New("the task does not want the output any more")
 type mediaFault struct {
 	code  string
 	class domain.ErrorClass
+	// detail is the downloader's word, "http_503"; empty for none.
+	detail string
 	// final says that trying again is no use, ours that the platform is to blame:
 	// then the task waits, however long.
 	final bool
@@ -137,6 +139,14 @@ var (
 
 // Error names the fault by its code: a URL must not get into a log.
 func (f *mediaFault) Error() string { return "media: " + f.code }
+
+// word is the code with its detail, for operators.
+func (f *mediaFault) word() string {
+	if f.detail == "" {
+		return f.code
+	}
+	return f.code + "/" + storable(f.detail)
+}
 
 // one fetches and publishes one output. The asset takes the operation's own id:
 // a second try replaces the file of the first instead of leaving it behind.
@@ -250,14 +260,14 @@ func mainOutput(outputs []domain.OutputRef) (domain.OutputRef, bool) {
 // "succeeded" before its storage has the file everywhere.
 func downloadFault(err error) *mediaFault {
 	pe := providerError(err)
-	fault := &mediaFault{code: "download_" + string(pe.Class), class: domain.ClassMedia, wish: pe.RetryAfter}
+	fault := &mediaFault{code: "download_" + string(pe.Class), class: domain.ClassMedia, detail: pe.Code, wish: pe.RetryAfter}
 	switch {
 	case pe.Class == ports.ClassNotFound:
 		fault.class = domain.ClassOutputExpired
 	case pe.Class == ports.ClassRejected:
 		fault.final = true
 	case errors.Is(err, errTooLarge):
-		fault.code, fault.final = "too_large", true
+		fault.code, fault.detail, fault.final = "too_large", "", true
 	}
 	return fault
 }
@@ -303,13 +313,14 @@ func (m *Media) stage(ctx context.Context, f fetch, stage domain.Stage, progress
 // try.
 func (m *Media) failed(ctx context.Context, f fetch, fault *mediaFault) error {
 	if fault.final || (!fault.ours && m.exhausted(f.job)) {
-		return m.finish(ctx, f, domain.Input{Kind: domain.InputMediaFailed, ErrorClass: fault.class, ErrorCode: fault.code}, nil, fault.code)
+		return m.finish(ctx, f, domain.Input{Kind: domain.InputMediaFailed, ErrorClass: fault.class, ErrorCode: fault.word()}, nil, fault.word())
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	err := m.deps.Work.ReleaseOperation(ctx, ports.OperationRelease{
-		ID: f.job.ID, Lease: f.lease, NextAt: m.cfg.nextTry(m.deps.Env, f.job.Tries, fault.wish), ErrorCode: fault.code,
-	})
+	next := m.cfg.nextTry(m.deps.Env, f.job.Tries, fault.wish)
+	m.deps.Logger.Warn("an output could not be fetched and is tried again", "attempt", f.job.Attempt.ID.String(),
+		"provider", f.job.Attempt.Provider, "try", f.job.Tries, "reason", fault.word(), "next", next)
+	err := m.deps.Work.ReleaseOperation(ctx, ports.OperationRelease{ID: f.job.ID, Lease: f.lease, NextAt: next, ErrorCode: fault.word()})
 	if err != nil {
 		return fmt.Errorf("release fetch of %s: %w", f.job.Attempt.ID, err)
 	}

@@ -46,6 +46,7 @@ func observationItem(obs domain.Observation, from observed) ports.Item {
 	}
 	obs.ProviderEventID, obs.ProviderTaskID = storable(obs.ProviderEventID), storable(obs.ProviderTaskID)
 	obs.ClientRequestID, obs.ErrorCode = storable(obs.ClientRequestID), storable(obs.ErrorCode)
+	obs.ErrorMessage = sentence(obs.ErrorMessage)
 	obs.Outputs = usable(obs.Outputs)
 	return ports.Item{
 		Ref: from.ref,

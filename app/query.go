@@ -33,7 +33,7 @@ func (q *querier) ask(ctx context.Context, job ports.Job, lease domain.ID, sourc
 	if !known || !ok {
 		// Our own configuration lacks it: like a refused credential, it says nothing
 		// about the task.
-		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryAuth}), nil
+		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryAuth}, whyNotConfigured), nil
 	}
 	req := ports.QueryRequest{Account: account, Attempt: job.Attempt}
 	switch {
@@ -42,7 +42,7 @@ func (q *querier) ask(ctx context.Context, job ports.Job, lease domain.ID, sourc
 	case job.Attempt.Status == domain.AttemptSubmitUnknown:
 		return q.lookup(ctx, vendor, req, job, lease)
 	default:
-		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryNotFound}), nil
+		return q.failed(job, lease, q.env.Now(), &domain.QueryError{Class: domain.QueryNotFound}, whyNoID), nil
 	}
 }
 
@@ -54,14 +54,14 @@ func (q *querier) query(ctx context.Context, vendor Vendor, req ports.QueryReque
 	res, err := within(ctx, q.timeout, func(ctx context.Context) (ports.QueryResult, error) { return vendor.Query(ctx, req) })
 	q.measure(job, began, err)
 	if err != nil {
-		return q.failed(job, lease, began, queryError(err)), nil
+		return q.failed(job, lease, began, queryError(err), whyOf(err)), nil
 	}
 	return q.answer(res, vendor, job, lease, began, source), nil
 }
 
 // lookup finds an unknown submit by our own id, where the vendor can.
 func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequest, job ports.Job, lease domain.ID) (ports.Item, error) {
-	began := q.env.Now()
+	began, reason := q.env.Now(), whyNoJob
 	if vendor.Policy().CanLookup {
 		if err := q.permit(ctx, job); err != nil {
 			return ports.Item{}, err
@@ -76,14 +76,16 @@ func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequ
 		if err == nil && found {
 			return q.answer(res, vendor, job, lease, began, domain.SourceReconcile), nil
 		}
+		if err != nil {
+			reason = whyOf(err)
+		}
 	}
-	return ports.Item{
-		Ref: ports.Ref{AttemptID: job.Attempt.ID},
-		Input: domain.Input{
-			Kind: domain.InputLookupFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
-			Lease: lease, QueryStartedAt: began,
-		},
-	}, nil
+	in := domain.Input{
+		Kind: domain.InputLookupFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
+		Lease: lease, QueryStartedAt: began,
+	}
+	reason.tell(&in)
+	return ports.Item{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}, nil
 }
 
 // permit waits for a permit at every level, but not for long: the lease is
@@ -115,14 +117,13 @@ func (q *querier) answer(res ports.QueryResult, vendor Vendor, job ports.Job, le
 	})
 }
 
-func (q *querier) failed(job ports.Job, lease domain.ID, began time.Time, err *domain.QueryError) ports.Item {
-	return ports.Item{
-		Ref: ports.Ref{AttemptID: job.Attempt.ID},
-		Input: domain.Input{
-			Kind: domain.InputPollFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
-			QueryError: err, Lease: lease, QueryStartedAt: began,
-		},
+func (q *querier) failed(job ports.Job, lease domain.ID, began time.Time, err *domain.QueryError, reason why) ports.Item {
+	in := domain.Input{
+		Kind: domain.InputPollFailed, Policy: q.vendors.Policy(job.Attempt.Provider), Jitter: q.env.Jitter(),
+		QueryError: err, Lease: lease, QueryStartedAt: began,
 	}
+	reason.tell(&in)
+	return ports.Item{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}
 }
 
 func (q *querier) measure(job ports.Job, began time.Time, err error) {

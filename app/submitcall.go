@@ -36,9 +36,9 @@ func (s *Submitter) outcome(ctx context.Context, job ports.Job, until time.Time)
 	began := s.deps.Now()
 	switch {
 	case !known || !ok:
-		return s.notSent(job, refusedRetry)
+		return s.notSent(job, refusedRetry, whyNotConfigured)
 	case ctx.Err() != nil, began.Add(s.cfg.CallTimeout).After(until):
-		return s.notSent(job, 0)
+		return s.notSent(job, 0, whyNotCalled)
 	}
 	res, err := within(ctx, s.cfg.CallTimeout, func(ctx context.Context) (ports.SubmitResult, error) {
 		return create(ctx, provider, ports.SubmitRequest{
@@ -48,7 +48,7 @@ func (s *Submitter) outcome(ctx context.Context, job ports.Job, until time.Time)
 	s.deps.Metrics.Observe(MetricSubmitTime, s.deps.Now().Sub(began).Seconds(), job.Attempt.Provider)
 	s.deps.Metrics.Add(MetricSubmits, 1, job.Attempt.Provider, outcome(err))
 	if err != nil {
-		return s.notAccepted(job, providerError(err))
+		return s.notAccepted(job, providerError(err), whyOf(err))
 	}
 	return s.accepted(job, res)
 }
@@ -72,7 +72,7 @@ func (s *Submitter) callbackURL(p ports.Provider, a domain.Attempt) string {
 // an id leads nowhere unless it is the result itself.
 func (s *Submitter) accepted(job ports.Job, res ports.SubmitResult) []ports.Item {
 	if !clean(res.ProviderTaskID) || (res.ProviderTaskID == "" && (res.Observation == nil || !res.Observation.Status.Terminal())) {
-		return s.unknown(job)
+		return s.unknown(job, whyNoID)
 	}
 	in := s.leased(job, domain.InputSubmitAccepted)
 	in.ProviderTaskID = res.ProviderTaskID
@@ -93,32 +93,35 @@ func (s *Submitter) accepted(job ports.Job, res ports.SubmitResult) []ports.Item
 // notAccepted sorts a failed create. A refusal of the request is the vendor's
 // verdict; a refusal of the credential is not about the task; NotSent is proof;
 // everything else leaves it unknown whether the vendor has the job.
-func (s *Submitter) notAccepted(job ports.Job, err *ports.ProviderError) []ports.Item {
+func (s *Submitter) notAccepted(job ports.Job, err *ports.ProviderError, reason why) []ports.Item {
 	switch {
 	case err.NotSent:
-		return s.notSent(job, err.RetryAfter)
+		return s.notSent(job, err.RetryAfter, reason)
 	case err.Class == ports.ClassAuth:
-		return s.notSent(job, max(err.RetryAfter, refusedRetry))
+		return s.notSent(job, max(err.RetryAfter, refusedRetry), reason)
 	case err.Class == ports.ClassRejected, err.Class == ports.ClassNotFound:
 		in := s.leased(job, domain.InputSubmitRejected)
-		in.ErrorClass, in.ErrorCode = domain.ErrorClass(err.ErrorClass), storable(err.Code)
+		in.ErrorClass, in.ErrorCode, in.ErrorMessage = domain.ErrorClass(err.ErrorClass), storable(err.Code), reason.message
 		if in.ErrorClass == "" {
 			in.ErrorClass = domain.ClassInvalidInput
 		}
 		return []ports.Item{{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}}
 	default:
-		return s.unknown(job)
+		return s.unknown(job, reason)
 	}
 }
 
-func (s *Submitter) notSent(job ports.Job, retryAfter time.Duration) []ports.Item {
+func (s *Submitter) notSent(job ports.Job, retryAfter time.Duration, reason why) []ports.Item {
 	in := s.leased(job, domain.InputSubmitNotSent)
 	in.RetryAfter = retryAfter
+	reason.tell(&in)
 	return []ports.Item{{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}}
 }
 
-func (s *Submitter) unknown(job ports.Job) []ports.Item {
-	return []ports.Item{{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: s.leased(job, domain.InputSubmitUnknown)}}
+func (s *Submitter) unknown(job ports.Job, reason why) []ports.Item {
+	in := s.leased(job, domain.InputSubmitUnknown)
+	reason.tell(&in)
+	return []ports.Item{{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}}
 }
 
 func (s *Submitter) leased(job ports.Job, kind domain.Kind) domain.Input {

@@ -151,10 +151,11 @@ func (s *Submitter) expire(ctx context.Context) (int, error) {
 	}
 	items := make([]ports.Item, len(jobs))
 	for i, job := range jobs {
-		in := s.input(job, domain.InputSubmitUnknown)
+		in, reason := s.input(job, domain.InputSubmitUnknown), whyLeaseExpired
 		if s.neverCalled(job.Attempt.SubmitLease) {
-			in.Kind, in.Lease = domain.InputSubmitNotSent, job.Attempt.SubmitLease
+			in.Kind, in.Lease, reason = domain.InputSubmitNotSent, job.Attempt.SubmitLease, whyNotCalled
 		}
+		reason.tell(&in)
 		items[i] = ports.Item{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}
 	}
 	results, err := s.applier.apply(ctx, items...)
