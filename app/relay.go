@@ -25,7 +25,7 @@ type RelayConfig struct {
 	// Margin is what must be left of a lease after a send; 1 s when zero. It covers
 	// the difference of clocks.
 	Margin time.Duration
-	// Interval is the wait after an empty round; 200 ms when zero.
+	// Interval is the wait after an empty round; 50 ms when zero.
 	Interval time.Duration
 	// MaxTries is how often a project's rows are sent, while others pass, before
 	// the project is parked for a person; 20 when zero.
@@ -48,7 +48,7 @@ func (c RelayConfig) WithDefaults() RelayConfig {
 	c.Lease = cmp.Or(c.Lease, 12*time.Second)
 	c.SendTimeout = cmp.Or(c.SendTimeout, 4*time.Second)
 	c.Margin = cmp.Or(c.Margin, time.Second)
-	c.Interval = cmp.Or(c.Interval, 200*time.Millisecond)
+	c.Interval = cmp.Or(c.Interval, 50*time.Millisecond)
 	c.MaxTries = cmp.Or(c.MaxTries, 20)
 	c.Retry = cmp.Or(c.Retry, time.Second)
 	c.MaxRetry = cmp.Or(c.MaxRetry, time.Minute)
