@@ -110,6 +110,9 @@ func (c *apiClient) open(req *http.Request) (*http.Response, error) {
 
 // disconnected says in one sentence why there was no answer.
 func (c *apiClient) disconnected(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &exitError{code: exitInterrupted}
+	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return &noAnswer{fmt.Sprintf("%s did not answer within %s", c.base, c.timeout), err}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -78,21 +77,14 @@ func TestConfigFaultsTogether(t *testing.T) {
 
 func TestConfigFileRefusesUnknownKeys(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte("databse:\n  url: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadConfig(file); err == nil || !strings.Contains(err.Error(), "databse") {
+	if _, err := LoadConfig(configFrom(t, "databse:\n  url: x\n")); err == nil || !strings.Contains(err.Error(), "databse") {
 		t.Errorf("%v, want the misspelt key named", err)
 	}
 }
 
 // TestOrderOfSources: the file, then the environment.
 func TestOrderOfSources(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte("listen: a:1\nlog_level: debug\ndatabase:\n  conns: 7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := configFrom(t, "listen: a:1\nlog_level: debug\ndatabase:\n  conns: 7\n")
 	t.Setenv("AIVEDIO_LISTEN", "b:2")
 	cfg, err := LoadConfig(file)
 	if err != nil {
@@ -103,27 +95,26 @@ func TestOrderOfSources(t *testing.T) {
 	}
 }
 
-// TestDocumentedConfig: the file in docs/operations.md is a good one.
+// TestDocumentedConfig: the files in docs/operations.md are good ones.
 func TestDocumentedConfig(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
-	text, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("docs/operations.md holds no configuration")
-	}
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"AIVEDIO_CALLBACK_KEY", "AIVEDIO_PAYLOAD_KEY", "AIVEDIO_SIGNING_KEY", "REPLICATE_API_TOKEN"} {
+	for _, name := range []string{"AIVEDIO_CALLBACK_KEY", "AIVEDIO_PAYLOAD_KEY", "AIVEDIO_SIGNING_KEY", "REPLICATE_API_TOKEN", "AIVEDIO_SIMULATE_KEY"} {
 		t.Setenv(name, testKey)
 	}
 	t.Setenv("REPLICATE_WEBHOOK_SECRET", "whsec_"+testKey)
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"config", "check", "--config", file}, streams{out: &out, err: &errs}); code != exitOK {
-		t.Errorf("exit %d: %s", code, errs.String())
+	t.Setenv("AIVEDIO_DATABASE_URL", "postgres://localhost/x")
+	t.Setenv("AIVEDIO_SIMULATE_SECRET", "whsec_"+testKey)
+	files := strings.Split(string(doc), "```yaml\n")[1:]
+	if len(files) != 2 {
+		t.Fatalf("docs/operations.md holds %d configurations", len(files))
+	}
+	for _, rest := range files {
+		text, _, _ := strings.Cut(rest, "```")
+		if code, _, errs := ran(t, "config", "check", "--config", configFrom(t, text)); code != exitOK {
+			t.Errorf("exit %d: %s\n%s", code, errs, text)
+		}
 	}
 }

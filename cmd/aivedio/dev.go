@@ -55,6 +55,9 @@ func (cmd devCmd) Run(ctx context.Context, std streams) (err error) {
 	if cmd.Data == "" {
 		cmd.Data = defaultDataDir()
 	}
+	if err := cmd.Faults.Validate(); err != nil {
+		return err
+	}
 	// The address first: a start that cannot succeed leaves no folder behind.
 	ln, err := net.Listen("tcp", cmd.Listen)
 	if err != nil {
@@ -70,7 +73,10 @@ func (cmd devCmd) Run(ctx context.Context, std streams) (err error) {
 	}
 	fmt.Fprintf(std.err, "starting PostgreSQL in %s%s\n", cmd.Data, download)
 	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Dir: filepath.Join(cmd.Data, "postgres"), Database: "aivedio", Settings: map[string]string{"shared_buffers": "128MB"}})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exitError{code: exitInterrupted}
+	case err != nil:
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, pg.Stop()) }()

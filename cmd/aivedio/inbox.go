@@ -12,9 +12,9 @@ import (
 )
 
 type inboxCmd struct {
-	List    inboxListCmd    `cmd:"" help:"List dead letters, the newest first."`
+	List    inboxListCmd    `cmd:"" help:"List deliveries that were given up (dead), wait for another try (retry) or for their task (orphan), the newest first."`
 	Show    inboxShowCmd    `cmd:"" help:"Show one delivery."`
-	Requeue inboxRequeueCmd `cmd:"" help:"Put a dead letter back to work."`
+	Requeue inboxRequeueCmd `cmd:"" help:"Put a delivery back to work."`
 }
 
 type (
@@ -29,9 +29,9 @@ type (
 	}
 )
 
-// Run lists dead letters.
+// Run lists deliveries that need a look.
 func (cmd inboxListCmd) Run(ctx context.Context, std streams) error {
-	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("inbox", nil), "inbox", []string{"id", "provider", "status", "trust", "received_at", "error_count", "last_error"})
+	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("inbox", nil), "inbox", []string{"id", "provider", "status", "trust", "received_at", "next_retry_at", "error_count", "last_error"})
 }
 
 // Run requeues a delivery.

@@ -26,7 +26,8 @@ type cli struct {
 	Doctor   doctorCmd   `cmd:"" help:"Check the invariants against a database; exit 5 when one is broken."`
 	Config   configCmd   `cmd:"" help:"Check the configuration."`
 	Key      keyCmd      `cmd:"" help:"Create, list and revoke API keys."`
-	Inbox    inboxCmd    `cmd:"" help:"List, show and requeue webhook deliveries that were given up."`
+	Credit   creditCmd   `cmd:"" help:"Grant credits to a tenant and show its balance."`
+	Inbox    inboxCmd    `cmd:"" help:"List, show and requeue webhook deliveries that were given up or wait."`
 	Conflict conflictCmd `cmd:"" help:"List, show and resolve contradictions."`
 	Case     caseCmd     `cmd:"" help:"List, show and resolve what needs a person."`
 	Provider providerCmd `cmd:"" help:"Show the vendors and their capabilities."`

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
+	"strings"
 )
 
 // The operator commands speak to /admin/ of a running server, so that every
@@ -37,7 +37,10 @@ func adminList(ctx context.Context, r remote, std streams, asJSON bool, path, fi
 	if err := dec.Decode(&rows); err != nil {
 		return fmt.Errorf("the server's answer does not parse: %w", err)
 	}
-	table := [][]string{slices.Clone(columns)}
+	table := [][]string{nil}
+	for _, col := range columns {
+		table[0] = append(table[0], strings.ToUpper(strings.ReplaceAll(col, "_", " ")))
+	}
 	for _, row := range rows {
 		var cells []string
 		for _, col := range columns {

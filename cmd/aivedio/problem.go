@@ -37,7 +37,7 @@ var advice = map[string]string{
 	"insecure_transport":   "Give an https address as --url.",
 	"no_such_route":        "Is --url the base address of an aivedio server, and is that server not older than this command?",
 	"method_not_allowed":   "Is --url the base address of an aivedio server, and is that server not older than this command?",
-	"insufficient_credits": "Ask whoever runs the platform for credits.",
+	"insufficient_credits": "Whoever runs the platform can grant more: `aivedio credit grant`.",
 }
 
 // flags names what a person typed where the API names a field.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 )
 
 // remote says which server a command talks to, and as whom.
@@ -49,5 +50,13 @@ func (t target) open(wantProject bool) (*apiClient, error) {
 	if u, err := url.Parse(t.URL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("the address %q is not a URL such as https://api.example.com", t.URL)
 	}
+	if !headerText(t.APIKey) {
+		return nil, errors.New("the API key has characters that no key has; was more copied than the key?")
+	}
 	return newClient(t.URL, t.Project, t.APIKey), nil
+}
+
+// headerText reports whether a header can carry s as it is: visible ASCII.
+func headerText(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 0x20 || r > 0x7e }) < 0
 }

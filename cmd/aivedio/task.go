@@ -80,6 +80,9 @@ func (cmd taskSubmitCmd) Run(ctx context.Context, std streams) error {
 	if cmd.Extra != "" && !json.Valid([]byte(cmd.Extra)) {
 		return fmt.Errorf("--extra is not JSON")
 	}
+	if !headerText(cmd.IdempotencyKey) {
+		return fmt.Errorf("--idempotency-key must be printable ASCII")
+	}
 	req, err := c.request(ctx, http.MethodPost, c.path("tasks"), map[string]any{"provider": cmd.Provider, "model": cmd.Model, "input": input})
 	if err != nil {
 		return err
