@@ -54,6 +54,10 @@ func live(t *testing.T, store ports.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	grant := ports.Audit{ActionID: domain.ActionID{ID: wire.NewID()}, Actor: "test", Action: "credit.grant", Reason: "more"}
+	if _, err := store.GrantCredits(ctx, tenant.ID, 50, grant); err != nil {
+		t.Fatal(err)
+	}
 	create := func() domain.AttemptID {
 		task := domain.Task{ID: domain.TaskID{ID: wire.NewID()}, TenantID: tenant.ID, ProjectID: project.ID, OnLateSuccess: domain.LateSuccessKeep, TraceID: domain.TraceID{ID: wire.NewID()}}
 		a := domain.Attempt{ID: domain.AttemptID{ID: wire.NewID()}, TaskID: task.ID, Provider: "replicate", Model: "m", AccountID: "main", Credits: 2}
