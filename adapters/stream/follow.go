@@ -87,8 +87,7 @@ func (f *follower) ending(ctx context.Context, err error) error {
 	case denied(err):
 		return f.out.end(closeDenied, f.at)
 	case errors.Is(err, errRead):
-		f.hub.stats.readErrors.Add(1)
-		f.hub.cfg.Logger.Warn("stream: a client's read failed", "project", f.project.id.String(), "error", err)
+		f.hub.readFailed(f.project.id, err)
 		return f.out.end(closeUnavailable, f.at)
 	default:
 		return err

@@ -187,6 +187,13 @@ func (h *Hub) deliver(events []ports.StoredEvent, found func()) {
 	}
 }
 
+// readFailed counts a read for one client. It is a line for debugging only: in an
+// outage each client brings one at each of its visits, and the delta query warns.
+func (h *Hub) readFailed(project domain.ProjectID, err error) {
+	h.stats.readErrors.Add(1)
+	h.cfg.Logger.Debug("stream: a client's read failed", "project", project.String(), "error", err)
+}
+
 // fillFailed is the one place that logs a failed shared read; it is tried again.
 func (h *Hub) fillFailed(p *project, err error) {
 	if h.ctx.Err() != nil {

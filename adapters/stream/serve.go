@@ -42,7 +42,7 @@ func (h *Hub) ServeEvents(w http.ResponseWriter, r *http.Request, req StreamRequ
 	}
 	over, err := h.nothingLeft(r.Context(), req, q)
 	if err != nil {
-		h.cfg.Logger.Warn("stream: a client's read failed", "project", req.Project.String(), "error", err)
+		h.readFailed(req.Project, err)
 		return h.turnAway(w, r, closeUnavailable, ports.ErrUnavailable)
 	}
 	if over {
