@@ -316,7 +316,9 @@ func (s *Simulator) again(m *message, now time.Time) {
 	}
 	if !m.retry || !patience {
 		s.stats.Webhooks.GivenUp++
-		s.cfg.Logger.Warn("webhook given up", "job", m.job.id, "message", m.id, "attempts", m.attempts)
+		if !s.replaying { // it was said when it happened
+			s.cfg.Logger.Warn("webhook given up", "job", m.job.id, "message", m.id, "attempts", m.attempts)
+		}
 		return
 	}
 	s.at(now.Add(wait), m.job, func(time.Time) { s.enqueue(m) })

@@ -25,6 +25,8 @@ type directive struct {
 var (
 	directivePattern = regexp.MustCompile(`\[sim:([^\]=]+)(?:=([^\]]*))?\]`)
 	outputShapes     = []string{"string", "array", "object"}
+	// jobWords are the words of a job that are no faults.
+	jobWords = []string{"queue", "run", "ttl", "key", "output"}
 )
 
 // parseDirective reads the words in the prompt and the object, which wins.

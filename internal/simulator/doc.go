@@ -13,6 +13,11 @@
 //	go sim.Run(ctx)                   // moves jobs and sends webhooks
 //	http.ListenAndServe(addr, sim)    // answers the API
 //
+// docs/simulator.md tells what each fault looks like from outside. With a
+// Config.Journal jobs outlive the process: a start lives through the journal
+// again, and as draws, ids and bodies depend on seed, order and planned times
+// only, everything comes out as it was.
+//
 // # Routes
 //
 //	POST   /v1/predictions                        create (version or model in the body)

@@ -24,7 +24,10 @@ func (s *Simulator) open(configured Config) error {
 		if err := s.adopt(records[0].Header, configured); err != nil {
 			return fmt.Errorf("journal %s: %w", s.cfg.Journal, err)
 		}
-		if err := s.replay(records[1:]); err != nil {
+		s.replaying = true
+		err := s.replay(records[1:])
+		s.replaying = false
+		if err != nil {
 			return fmt.Errorf("journal %s: %w", s.cfg.Journal, err)
 		}
 	}

@@ -32,6 +32,8 @@ type Simulator struct {
 	nextJob uint64
 	stats   Stats
 	journal *journal // nil without Config.Journal
+
+	replaying bool // Open lives through the journal
 }
 
 var _ http.Handler = (*Simulator)(nil)
