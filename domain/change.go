@@ -49,6 +49,7 @@ func publicOf(t Task) public {
 // the one place where I4 is kept.
 func (c *change) finish() Decision {
 	d := c.d
+	d.Source = c.source
 	d.StatusChanged = c.a.Status != c.was
 	if d.AttemptChanged || d.StatusChanged {
 		d.AttemptChanged = true

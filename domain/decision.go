@@ -200,6 +200,9 @@ type Decision struct {
 	// StatusChanged says that the attempt's status moved, with or without a public
 	// change.
 	StatusChanged bool
+	// Source is where the input came from: the event's, and of one without an event
+	// the timeline's.
+	Source Source
 	// Noted marks an input that changed no status and yet explains what a person
 	// sees: the first failure of a streak, the one that calls a person.
 	Noted bool

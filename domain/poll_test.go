@@ -321,3 +321,44 @@ func TestQueryOfAnother(t *testing.T) {
 		t.Fatal("the answer does not give the lease back")
 	}
 }
+
+// TestNotedFailures: of a streak of failed queries the first and the one that
+// makes the status unknown stand on the timeline, and so does what calls a person.
+func TestNotedFailures(t *testing.T) {
+	t.Parallel()
+	s := running(t, domain.LateSuccessKeep)
+	fail := func() domain.Decision {
+		return s.do(domain.Input{Kind: domain.InputPollFailed, QueryError: &domain.QueryError{Class: domain.QueryTransport}})
+	}
+	for n := 1; n <= 7; n++ {
+		d := fail()
+		if want := n == 1 || n == 5; d.Recorded() != want || d.Source != domain.SourcePoll {
+			t.Errorf("failure %d: recorded %v, source %s", n, d.Recorded(), d.Source)
+		}
+	}
+	s.poll(domain.ObservedRunning)
+	if d := fail(); !d.Recorded() {
+		t.Error("the first failure of the next streak is not recorded")
+	}
+	if d := s.do(domain.Input{Kind: domain.InputOverdue}); !d.Recorded() {
+		t.Error("overdue is not recorded")
+	}
+	if d := s.do(domain.Input{Kind: domain.InputOverdue}); d.Recorded() {
+		t.Error("overdue is recorded twice")
+	}
+}
+
+// TestOverdueBeforeTheVendorTookIt: the wait calls a person, and the run is
+// measured anew once the vendor has the job.
+func TestOverdueBeforeTheVendorTookIt(t *testing.T) {
+	t.Parallel()
+	s := begin(t, domain.LateSuccessKeep)
+	s.do(domain.Input{Kind: domain.InputOverdue})
+	if !s.hasCase(1, domain.CaseOverdue) || s.attempt().NextSubmitAt == nil {
+		t.Fatalf("attempt %+v", s.attempt())
+	}
+	s.submit()
+	if a := s.attempt(); s.hasCase(1, domain.CaseOverdue) || a.Overdue || a.SubmittedAt == nil {
+		t.Errorf("attempt %+v", a)
+	}
+}

@@ -28,7 +28,7 @@ func (x *tx) record(item ports.Item, versionBefore int64, d domain.Decision, eve
 		put(x, x.counters, key, x.counters[key]+1)
 	} else {
 		x.remember(d.Task.ID, ports.TimelineEntry{
-			At: x.at, Kind: "observation", AttemptNo: d.Attempt.No, Source: sourceOf(item.Input, event),
+			At: x.at, Kind: "observation", AttemptNo: d.Attempt.No, Source: sourceOf(item.Input, d),
 			Status: claimOf(item.Input), Stage: d.Task.Stage, Verdict: d.Verdict,
 			VersionBefore: versionBefore, VersionAfter: d.Task.Version, Progress: progressOf(item.Input),
 			Detail: explain(item.Input, d.Attempt),
@@ -75,12 +75,12 @@ func counterName(v domain.Verdict) string {
 }
 
 // sourceOf says where an input came from.
-func sourceOf(in domain.Input, event *ports.StoredEvent) domain.Source {
+func sourceOf(in domain.Input, d domain.Decision) domain.Source {
 	switch {
 	case in.Observation != nil:
 		return in.Observation.Source
-	case event != nil:
-		return event.Source
+	case d.Source != "":
+		return d.Source
 	default:
 		return domain.SourceSystem
 	}

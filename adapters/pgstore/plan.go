@@ -147,8 +147,8 @@ func (p *plan) record(item ports.Item, versionBefore int64, d domain.Decision, i
 	switch {
 	case item.Input.Observation != nil:
 		source = item.Input.Observation.Source
-	case d.Event != nil:
-		source = d.Event.Source
+	case d.Source != "":
+		source = d.Source
 	}
 	p.observed = append(p.observed, observed{item.Input, source, d, versionBefore, inboxID})
 }

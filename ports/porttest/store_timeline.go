@@ -178,6 +178,11 @@ func timelineFailuresOfQueries(t *testing.T, b *storeBench) {
 	if len(failures) != 2 || failures[0].Verdict.Kind != domain.VerdictUnchanged || failures[1].Verdict.Kind != domain.VerdictApplied {
 		t.Errorf("failures on the timeline: %+v, want the first and the one that counts", failures)
 	}
+	for _, e := range failures {
+		if e.Source != domain.SourcePoll {
+			t.Errorf("source %q", e.Source)
+		}
+	}
 	b.must(b.saw(m, domain.ObservedRunning)) // found after all
 	if open := b.cases(domain.CaseLost); len(open) != 0 {
 		t.Errorf("open cases: %+v", open)
