@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -32,4 +33,19 @@ func TestInboxShow(t *testing.T) {
 			t.Errorf("--raw gives %q, want %q", out, payload)
 		}
 	}
+}
+
+// FuzzReadable: whatever a vendor sent, the answer stays JSON and holds no command
+// for a terminal.
+func FuzzReadable(f *testing.F) {
+	for _, seed := range []string{"", "{}", `{"a":[1,"b"]}`, "a=1", "\xff", "\x1b[2J", "\"\u009b\"", "\"payload\":\"e30=\""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		encoded := base64.StdEncoding.EncodeToString(payload)
+		got := readable(json.RawMessage(`{"inbox":{"id":1,"payload":"`+encoded+`"}}`), encoded, payload)
+		if !json.Valid(got) || !printable(got) {
+			t.Errorf("%q gives %q", payload, got)
+		}
+	})
 }

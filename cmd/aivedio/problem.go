@@ -75,6 +75,9 @@ func (p *problem) Error() string {
 	if text := either(advice[p.Code], flagWords.Replace(p.Detail)); text != "" {
 		b.WriteString(". " + text)
 	}
+	if p.Code == "scope_missing" {
+		b.WriteString(" `aivedio key create --scopes …` makes one.")
+	}
 	for _, f := range p.Errors {
 		fmt.Fprintf(&b, "\n  %s: %s", either(flags[f.Field], f.Field), flagWords.Replace(f.Detail))
 	}
