@@ -35,7 +35,8 @@ func Open(ctx context.Context, location string) (*Store, error) {
 	if location == "" {
 		return nil, errors.New("media: no location is configured")
 	}
-	scheme, path, hasScheme := strings.Cut(location, "://")
+	path := location
+	scheme, _, hasScheme := strings.Cut(location, "://")
 	if hasScheme && scheme != fileblob.Scheme {
 		bucket, err := blob.OpenBucket(ctx, location)
 		if err != nil {
@@ -49,8 +50,6 @@ func Open(ctx context.Context, location string) (*Store, error) {
 			return nil, errors.New("media: want a file URL such as file:///var/lib/aivedio/media, without options")
 		}
 		path = filepath.FromSlash(u.Path)
-	} else {
-		path = location
 	}
 	// Temporary files stand beside the final ones: only then is the rename that
 	// makes a file visible atomic, and possible at all.

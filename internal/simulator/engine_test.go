@@ -127,8 +127,9 @@ func TestIDsDifferBetweenRuns(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.mustTake(t, &order{dialect: replicate}, "").id
 	}
-	if id(1) == id(2) || id(1) != id(1) {
-		t.Errorf("got %s, %s, %s", id(1), id(1), id(2))
+	first, again, later := id(1), id(1), id(2)
+	if first != again || first == later {
+		t.Errorf("got %s, %s, %s", first, again, later)
 	}
 }
 

@@ -91,13 +91,13 @@ func TestOutputs(t *testing.T) {
 			t.Errorf("%s: %s", raw, diff)
 		}
 	}
-	many, _ := json.Marshal(make([]string, 0))
 	list := make([]string, 100)
 	for i := range list {
 		list[i] = fmt.Sprintf("https://x/%d.mp4", i)
 	}
-	if many, _ = json.Marshal(list); len(outputs(many)) != maxOutputs {
-		t.Errorf("%d outputs of a hundred", len(outputs(many)))
+	many, err := json.Marshal(list)
+	if err != nil || len(outputs(many)) != maxOutputs {
+		t.Errorf("%d outputs of a hundred, %v", len(outputs(many)), err)
 	}
 }
 
