@@ -45,7 +45,10 @@ func TestPartOfTheCosts(t *testing.T) {
 	if c.CallbacksPerS.Value != 90000 || c.CallbacksPerS.Basis != Measured {
 		t.Errorf("given: %+v", c.CallbacksPerS)
 	}
-	d := mustCosts(t)
+	d, err := DefaultCosts()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := c.TransitionsPerS; got.Value != d.TransitionsPerS.Value || got.Basis != Assumed || !strings.HasPrefix(got.Source, "not in the file; on 2 CPUs") {
 		t.Errorf("borrowed: %+v", got)
 	}
