@@ -9,8 +9,8 @@ func (c *change) cancelRequested() error {
 		return ErrInvalidTransition
 	case c.t.Phase.Terminal():
 		return ErrTaskTerminal
-	case c.t.Cancel != CancelNone:
-		return nil // asked before
+	case c.t.Cancel.Pending():
+		return nil // asked before, and not answered yet
 	case c.a.Status == AttemptCreated:
 		c.cancelUnsent()
 	case c.a.Status == AttemptSucceeded && c.t.OnLateSuccess == LateSuccessDiscard:
@@ -42,7 +42,7 @@ func (c *change) cancelUnsent() {
 func (c *change) askToCancel() {
 	switch {
 	case c.p.CanCancel:
-		c.start(OperationCancelProvider, false)
+		c.start(OperationCancelProvider, c.before.Cancel == CancelRefused) // the vendor may agree now
 	case c.t.OnLateSuccess != LateSuccessDiscard:
 		c.t.Cancel = CancelRefused
 	}

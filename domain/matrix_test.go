@@ -277,6 +277,8 @@ func got(s state, d domain.Decision, err error) string {
 
 func operationWord(o domain.Operation) string {
 	switch {
+	case o.Type == domain.OperationCancelProvider && o.Restart:
+		return "recancel_call"
 	case o.Type == domain.OperationCancelProvider:
 		return "cancel_call"
 	case o.Restart:
