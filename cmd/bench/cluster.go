@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -63,9 +62,6 @@ func (c *cluster) exec(ctx context.Context, database string, statements ...strin
 	return nil
 }
 
-// compared are the settings that must be equal and are reported.
-var compared = []string{"fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "shared_buffers", "max_wal_size", "server_version"}
-
 // settings asks the server over the connections of both sides.
 func (c *cluster) settings(ctx context.Context) (settings, error) {
 	ours, err := c.show(ctx, oursDatabase)
@@ -76,15 +72,8 @@ func (c *cluster) settings(ctx context.Context) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	if !maps.Equal(ours, peer) {
-		return settings{}, invalid("the servers are set up differently: %v and %v", ours, peer)
-	}
-	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
-		if ours[name] != "on" {
-			return settings{}, invalid("%s is %s", name, ours[name])
-		}
-	}
-	return settings{Ours: ours, Peer: peer}, nil
+	both := settings{Ours: ours, Peer: peer}
+	return both, both.verdict()
 }
 
 func (c *cluster) show(ctx context.Context, database string) (map[string]string, error) {

@@ -18,8 +18,7 @@ import (
 // latency is from the decision that is committed (the event's occurred_at, whole
 // milliseconds) to the arrival at a client of the event stream.
 type latency struct {
-	P50 figure `json:"p50"`
-	P99 figure `json:"p99"`
+	quantiles
 	// Rate is deliveries per second over all projects, Streams the number of
 	// clients, Events what they saw.
 	Rate    figure `json:"rate_per_s"`

@@ -1,5 +1,5 @@
 // Command bench measures this system and, in the same run on the same machine,
-// its peers. docs/benchmarks.md says what each figure means.
+// its peers. docs/performance.md says what each figure means.
 package main
 
 import (
@@ -26,15 +26,6 @@ const (
 	exitUsage   = 1
 	exitInvalid = 6
 )
-
-// invalidError says that something ran and its figures must not be used.
-type invalidError struct{ why string }
-
-func (e *invalidError) Error() string { return "the measurement is not valid: " + e.why }
-
-func invalid(format string, args ...any) error {
-	return &invalidError{why: fmt.Sprintf(format, args...)}
-}
 
 // output is where a command writes: figures to out, progress to err.
 type output struct{ out, err io.Writer }

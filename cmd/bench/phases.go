@@ -20,7 +20,7 @@ func (c *converge) intake(ctx context.Context, d time.Duration) (out intakeFigur
 	f := v.fire(ctx, c.system.callbackAddr, d, 0)
 	out = intakeFigures{
 		Acknowledged: len(f.acknowledged), PerSecond: perSecond(len(f.acknowledged), f.took), Refused: f.refused,
-		P50: percentile(f.answers, 50), P99: percentile(f.answers, 99), CPU: cpu.stop(),
+		Answer: quantilesOf(f.answers), CPU: cpu.stop(),
 	}
 	c.note(f)
 	if len(f.acknowledged) == 0 {
@@ -129,10 +129,10 @@ const (
 	latencyRate  = 1000
 )
 
-// latency measures from the commit to the client of a stream, at a paced rate.
-func (c *converge) latency(ctx context.Context) error {
+// measureLatency measures from the commit to the client of a stream, at a paced rate.
+func (c *converge) measureLatency(ctx context.Context) error {
 	var together []figure
-	for _, r := range c.report.Rounds {
+	for _, r := range c.rounds {
 		together = append(together, r.Together.TransitionsPerSec)
 	}
 	rate := min(latencyShare*median(together), latencyRate)
@@ -160,6 +160,6 @@ func (c *converge) latency(ctx context.Context) error {
 	if err := errors.Join(errWait, err); err != nil {
 		return err
 	}
-	c.report.Latency = latency{P50: percentile(delays, 50), P99: percentile(delays, 99), Rate: rate, Streams: c.cmd.Streams, Events: len(delays)}
+	c.latency = latency{quantiles: quantilesOf(delays), Rate: rate, Streams: c.cmd.Streams, Events: len(delays)}
 	return c.stopAll()
 }
