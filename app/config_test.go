@@ -82,4 +82,5 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 	app.NopMetrics{}.Add(app.MetricPublished, 1)
 	app.NopMetrics{}.Observe(app.MetricPublishLag, 1)
+	app.NopMetrics{}.Set(&app.Metric{Gauge: true}, 1)
 }

@@ -7,6 +7,8 @@ type Metrics interface {
 	Add(metric *Metric, n float64, labels ...string)
 	// Observe enters a value into a histogram, in the metric's unit.
 	Observe(metric *Metric, value float64, labels ...string)
+	// Set gives a gauge its value, in the metric's unit.
+	Set(metric *Metric, value float64, labels ...string)
 }
 
 // NopMetrics counts nothing.
@@ -20,6 +22,9 @@ func (NopMetrics) Add(*Metric, float64, ...string) {}
 // Observe does nothing.
 func (NopMetrics) Observe(*Metric, float64, ...string) {}
 
+// Set does nothing.
+func (NopMetrics) Set(*Metric, float64, ...string) {}
+
 // Metric describes one figure, so that an exporter can register all of them at
 // the start and a scrape shows a zero instead of nothing.
 type Metric struct {
@@ -28,8 +33,10 @@ type Metric struct {
 	Help string
 	// Labels are the label names in order; their values are few by nature.
 	Labels []string
-	// Buckets make it a histogram; a counter has none.
+	// Buckets make it a histogram; a counter and a gauge have none.
 	Buckets []float64
+	// Gauge makes it a figure that goes up and down.
+	Gauge bool
 }
 
 var (

@@ -18,6 +18,7 @@ type Metrics struct {
 	registry   *prometheus.Registry
 	counters   map[*app.Metric]*prometheus.CounterVec
 	histograms map[*app.Metric]*prometheus.HistogramVec
+	gauges     map[*app.Metric]*prometheus.GaugeVec
 	requests   *prometheus.CounterVec
 	durations  *prometheus.HistogramVec
 }
@@ -30,6 +31,7 @@ func NewMetrics() *Metrics {
 		registry:   prometheus.NewRegistry(),
 		counters:   map[*app.Metric]*prometheus.CounterVec{},
 		histograms: map[*app.Metric]*prometheus.HistogramVec{},
+		gauges:     map[*app.Metric]*prometheus.GaugeVec{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aivedio_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -45,8 +47,14 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// add registers a metric; one without labels shows its zero from the start.
+// add registers a metric; one without labels shows its zero from the start, but for
+// a gauge, whose zero would be a claim.
 func (m *Metrics) add(metric *app.Metric) {
+	if metric.Gauge {
+		m.gauges[metric] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metric.Name, Help: metric.Help}, metric.Labels)
+		m.registry.MustRegister(m.gauges[metric])
+		return
+	}
 	if metric.Buckets != nil {
 		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metric.Name, Help: metric.Help, Buckets: metric.Buckets}, metric.Labels)
 		m.registry.MustRegister(vec)
@@ -78,6 +86,13 @@ func (m *Metrics) Add(metric *app.Metric, n float64, labels ...string) {
 func (m *Metrics) Observe(metric *app.Metric, value float64, labels ...string) {
 	if vec := m.histograms[metric]; vec != nil {
 		vec.WithLabelValues(labels...).Observe(value)
+	}
+}
+
+// Set implements [app.Metrics].
+func (m *Metrics) Set(metric *app.Metric, value float64, labels ...string) {
+	if vec := m.gauges[metric]; vec != nil {
+		vec.WithLabelValues(labels...).Set(value)
 	}
 }
 
