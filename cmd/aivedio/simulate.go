@@ -30,6 +30,7 @@ type simulateCmd struct {
 	Run_          time.Duration `name:"run" help:"From start to end." default:"4s"`
 	Journal       string        `type:"path" help:"File in which jobs outlive a restart, with seed and secret; in memory only when empty." placeholder:"FILE"`
 
+	Quota  simulator.Quota  `embed:"" prefix:"quota-"`
 	Faults simulator.Faults `embed:"" prefix:"fault-"`
 }
 
@@ -37,7 +38,7 @@ type simulateCmd struct {
 func (cmd simulateCmd) Run(ctx context.Context, std streams) error {
 	cfg := simulator.Config{
 		APIKey: cmd.VendorKey, WebhookSecret: cmd.WebhookSecret, Seed: cmd.Seed, Queue: cmd.Queue, Run: cmd.Run_,
-		PublicURL: cmd.PublicURL, OpenAIWebhookURL: cmd.OpenAIWebhook, Faults: cmd.Faults,
+		PublicURL: cmd.PublicURL, OpenAIWebhookURL: cmd.OpenAIWebhook, Quota: cmd.Quota, Faults: cmd.Faults,
 		Logger: newLogger(std.err, "text", "info"), AllowPrivateWebhook: true, Journal: cmd.Journal,
 	}
 	if err := checkSecret(cmd.WebhookSecret); err != nil {

@@ -143,6 +143,11 @@ func (s *Simulator) create(c call, o *order, p *problem) {
 	s.mu.Lock()
 	s.stats.CreateCalls++
 	n := uint64(s.stats.CreateCalls)
+	if !s.admitCreate(c, s.cfg.Now()) {
+		s.mu.Unlock()
+		c.throttled()
+		return
+	}
 	fault := s.firstHit(&o.sim, mixName("create"), n, "create_429", "create_5xx", "create_hang")
 	s.mu.Unlock()
 	if fault != "" {
@@ -259,26 +264,44 @@ func (s *Simulator) find(c call) *job {
 	return j
 }
 
+// queryFaults are those of a query, in the order in which they are drawn.
+var queryFaults = []string{"query_401", "query_404", "query_429", "query_5xx", "query_hang", "query_malformed", "query_slow", "fail_query"}
+
 func (s *Simulator) query(c call) {
 	s.mu.Lock()
 	s.stats.Queries++
+	now := s.cfg.Now()
+	if !s.admitQuery(c, now) {
+		s.queried.add(c.r.PathValue("id"), now, answerOverQuota)
+		s.mu.Unlock()
+		c.throttled()
+		return
+	}
 	j := s.find(c)
-	if j == nil || s.cfg.Now().Before(j.quirks.hiddenUntil) {
+	if j == nil || now.Before(j.quirks.hiddenUntil) {
+		s.queried.add(c.r.PathValue("id"), now, answerNotFound)
 		s.mu.Unlock()
 		c.fail(notFound())
 		return
 	}
 	n := j.queries
 	j.queries++
-	fault := s.firstHit(&j.sim, j.seq, n, "query_401", "query_429", "query_5xx", "query_hang", "query_malformed", "fail_query")
+	fault := s.firstHit(&j.sim, j.seq, n, queryFaults...)
+	s.queried.add(j.id, now, fault)
 	body := s.render(j)
+	slow := s.faultsFor(&j.sim, "slow_for").duration("slow_for")
 	s.mu.Unlock()
 	switch fault {
+	case "query_slow":
+		s.await(c, make(chan struct{}), slow)
+		fallthrough
 	case "":
 		if c.dialect == openai {
 			s.pollHint(c, j)
 		}
 		writeBody(c.w, http.StatusOK, "application/json", body)
+	case "query_404":
+		c.fail(notFound())
 	case "query_malformed":
 		writeBody(c.w, http.StatusOK, "application/json", body[:len(body)/2])
 	default:

@@ -47,6 +47,8 @@ type Config struct {
 	OpenAIWebhookURL string
 	// Faults are the vendor's faults at the start; see Simulator.SetFaults.
 	Faults Faults
+	// Quota is what each account may ask for at the start; see Simulator.SetQuota.
+	Quota Quota
 	// Client sends webhooks; redirects are never followed. Nil makes one, which
 	// refuses private addresses at dial time unless AllowPrivateWebhook is set.
 	Client *http.Client
@@ -145,9 +147,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %v is longer than %v", name, d, longest))
 		}
 	}
-	if err := c.Faults.Validate(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, c.Faults.Validate(), c.Quota.Validate())
 	return errors.Join(errs...)
 }
 

@@ -67,6 +67,9 @@ func (s *Simulator) controlRoutes(mux *http.ServeMux) {
 	mux.Handle("GET /_sim/stats", s.guard(replicate, func(c call) { writeJSON(c, s.Stats()) }))
 	mux.Handle("GET /_sim/faults", s.guard(replicate, func(c call) { writeJSON(c, s.Faults()) }))
 	mux.Handle("POST /_sim/faults", s.guard(replicate, s.changeFaults))
+	mux.Handle("GET /_sim/quota", s.guard(replicate, s.tellQuota))
+	mux.Handle("POST /_sim/quota", s.guard(replicate, s.changeQuota))
+	mux.Handle("GET /_sim/queries", s.guard(replicate, s.listQueries))
 	mux.Handle("GET /_sim/jobs", s.guard(replicate, s.listJobs))
 	mux.Handle("POST /_sim/jobs/{id}/finish", s.guard(replicate, s.finishJob))
 }

@@ -32,6 +32,8 @@
 //	GET    /files/{id}/out.mp4                    Replicate's output file (ranges, ETag)
 //	GET    /_sim/stats  /_sim/jobs  /_sim/faults  what happened so far
 //	POST   /_sim/faults                           change faults while it runs
+//	GET    /_sim/quota    POST /_sim/quota        the accounts' quota and what they made of it
+//	GET    /_sim/queries                          when which job was asked for
 //	POST   /_sim/jobs/{id}/finish                 end a job now
 //
 // The control routes ask for the same key as the API does: webhook URLs carry
@@ -82,7 +84,9 @@
 //	lost_response                               accepted, then the connection closes
 //	create_malformed                            accepted, the body is cut in half
 //	fail_query                                  any of 429, 5xx, closed connection
-//	query_401  query_429  query_5xx  query_hang  query_malformed
+//	query_401  query_404  query_429  query_5xx  query_hang  query_malformed
+//	query_slow                                  what was true when it was asked,
+//	                                            told slow_for later
 //	fail_cancel  ignore_cancel                  5xx; a 200 that cancels nothing
 //	fail_download                               5xx on the output
 //

@@ -51,6 +51,8 @@ type Faults struct {
 	Query429        float64 `json:"query_429" placeholder:"RATE" help:"Query answers 429."`
 	Query5xx        float64 `json:"query_5xx" name:"query-5xx" placeholder:"RATE" help:"Query answers 5xx."`
 	Query401        float64 `json:"query_401" placeholder:"RATE" help:"Query answers 401 to a good key."`
+	Query404        float64 `json:"query_404" placeholder:"RATE" help:"Query answers 404 for a job that is there."`
+	QuerySlow       float64 `json:"query_slow" placeholder:"RATE" help:"Query answers late (see slow-for)."`
 	QueryHang       float64 `json:"query_hang" placeholder:"RATE" help:"Query hangs."`
 	QueryMalformed  float64 `json:"query_malformed" placeholder:"RATE" help:"Query answers with half a body."`
 	FailCancel      float64 `json:"fail_cancel" placeholder:"RATE" help:"Cancel answers 5xx."`
@@ -67,6 +69,8 @@ type Faults struct {
 	NotFoundFor time.Duration `json:"not_found_for" help:"How long a new job answers 404 (2s)."`
 	// HangFor bounds a hanging call; zero means 60 s.
 	HangFor time.Duration `json:"hang_for" help:"How long a call hangs (60s)."`
+	// SlowFor is how late a slow query is answered; zero means 5 s.
+	SlowFor time.Duration `json:"slow_for" help:"How late a slow query is answered (5s)."`
 	// RetryAfter is what a 429 tells the caller, in whole seconds; zero means 1 s.
 	RetryAfter time.Duration `json:"retry_after" help:"Retry-After of a 429 (1s)."`
 }
@@ -86,6 +90,7 @@ var faultDurations = map[string]time.Duration{
 	"contradict_after": 500 * time.Millisecond,
 	"not_found_for":    2 * time.Second,
 	"hang_for":         time.Minute,
+	"slow_for":         5 * time.Second,
 	"retry_after":      time.Second,
 }
 

@@ -32,6 +32,11 @@ type Simulator struct {
 	nextJob uint64
 	stats   Stats
 	journal *journal // nil without Config.Journal
+	quota   Quota
+	// accounts are those that called, by name; only keys that the configuration
+	// accepts make one.
+	accounts map[string]*account
+	queried  queryLog
 
 	replaying bool // Open lives through the journal
 }
@@ -65,7 +70,7 @@ func Open(cfg Config) (*Simulator, error) {
 		cfg: cfg, secret: key, client: &client,
 		boot: uint64(cfg.Now().UnixNano()),
 		stop: make(chan struct{}), wake: make(chan struct{}, 1),
-		faults: cfg.Faults, jobs: map[string]*job{},
+		faults: cfg.Faults, jobs: map[string]*job{}, quota: cfg.Quota, accounts: map[string]*account{},
 		stats: Stats{CreatesByKey: map[string]int{}, Injected: map[string]int{}},
 	}
 	s.ready = sync.NewCond(&s.mu)
