@@ -57,7 +57,10 @@ type ProviderError struct {
 	// Message is the vendor's own sentence, cleaned as in domain.Observation: for
 	// operators. Error leaves it out, so that it reaches no log.
 	Message string
-	Err     error
+	// Shape goes with ClassMalformed: the outline of the answer, names of keys and
+	// kinds of values, nothing of what it said. Empty when there was no body.
+	Shape string
+	Err   error
 }
 
 // Error names the class and the cause, without a body or a URL.

@@ -12,4 +12,5 @@ type Store interface {
 	BusRetries
 	Access
 	Desk
+	Health
 }

@@ -48,9 +48,13 @@ type ClaimParams struct {
 	Now  time.Time
 	// Before goes with WorkOverdue.
 	Before time.Time
-	// Provider limits the answer to one vendor when set.
-	Provider string
-	Limit    int
+	// Provider limits the answer to one vendor when set, with AccountID to one of its
+	// accounts.
+	Provider  string
+	AccountID string
+	// Except leaves these accounts out.
+	Except []AccountRef
+	Limit  int
 	// Lease and LeaseFor go with WorkPoll and WorkReconcile.
 	Lease    domain.ID
 	LeaseFor time.Duration
@@ -89,6 +93,8 @@ type OperationRelease struct {
 	NextAt time.Time
 	// ErrorCode is our own word for what went wrong.
 	ErrorCode string
+	// Untried: nothing was asked of anybody, so this claim does not count as a try.
+	Untried bool
 }
 
 // OperationFinish ends an operation within a transition.

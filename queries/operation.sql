@@ -36,7 +36,8 @@ JOIN task_attempts a ON a.id = leased.attempt_id
 ORDER BY leased.due_at;
 
 -- name: OperationRelease :execrows
-UPDATE operations SET lease = NULL, lease_until = NULL, next_at = @next_at, error_code = @error_code, failed_at = @now::timestamptz, failed_tries = tries
+UPDATE operations SET lease = NULL, lease_until = NULL, next_at = @next_at, error_code = @error_code, failed_at = @now::timestamptz, failed_tries = tries,
+    tries = tries - CASE WHEN @untried::boolean THEN 1 ELSE 0 END
 WHERE id = @id AND lease = @lease AND status = 'pending';
 
 -- name: OperationsOfTask :many

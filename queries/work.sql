@@ -4,13 +4,15 @@
 -- name: WorkSubmit :many
 SELECT id FROM task_attempts
 WHERE status = 'created' AND next_submit_at IS NOT NULL AND next_submit_at <= @now
-  AND (@provider::text = '' OR provider = @provider)
+  AND (@provider::text = '' OR provider = @provider) AND (@account_id::text = '' OR account_id = @account_id)
+  AND NOT (provider || ':' || account_id = ANY(@left_out::text[]))
 ORDER BY next_submit_at LIMIT @max_rows;
 
 -- name: WorkSubmitExpired :many
 SELECT id FROM task_attempts
 WHERE status = 'submitting' AND submit_lease_until <= @now
-  AND (@provider::text = '' OR provider = @provider)
+  AND (@provider::text = '' OR provider = @provider) AND (@account_id::text = '' OR account_id = @account_id)
+  AND NOT (provider || ':' || account_id = ANY(@left_out::text[]))
 ORDER BY submit_lease_until LIMIT @max_rows;
 
 -- name: WorkPoll :many
@@ -18,7 +20,8 @@ WITH due AS (
     SELECT a.id, a.next_poll_at AS due_at FROM task_attempts a
     WHERE a.next_poll_at IS NOT NULL AND a.next_poll_at <= @now
       AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= @now)
-      AND (@provider::text = '' OR a.provider = @provider)
+      AND (@provider::text = '' OR a.provider = @provider) AND (@account_id::text = '' OR a.account_id = @account_id)
+      AND NOT (a.provider || ':' || a.account_id = ANY(@left_out::text[]))
     ORDER BY a.next_poll_at LIMIT @max_rows FOR NO KEY UPDATE SKIP LOCKED
 ), leased AS (
     UPDATE task_attempts a SET poll_lease = @lease::uuid, poll_lease_until = @lease_until::timestamptz
@@ -32,7 +35,8 @@ WITH due AS (
     SELECT a.id, a.next_reconcile_at AS due_at FROM task_attempts a
     WHERE a.next_reconcile_at IS NOT NULL AND a.next_reconcile_at <= @now
       AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= @now)
-      AND (@provider::text = '' OR a.provider = @provider)
+      AND (@provider::text = '' OR a.provider = @provider) AND (@account_id::text = '' OR a.account_id = @account_id)
+      AND NOT (a.provider || ':' || a.account_id = ANY(@left_out::text[]))
     ORDER BY a.next_reconcile_at LIMIT @max_rows FOR NO KEY UPDATE SKIP LOCKED
 ), leased AS (
     UPDATE task_attempts a SET poll_lease = @lease::uuid, poll_lease_until = @lease_until::timestamptz
@@ -44,7 +48,8 @@ SELECT leased.id FROM leased ORDER BY leased.due_at;
 -- name: WorkProgress :many
 SELECT id FROM task_attempts
 WHERE deferred_until IS NOT NULL AND deferred_until <= @now
-  AND (@provider::text = '' OR provider = @provider)
+  AND (@provider::text = '' OR provider = @provider) AND (@account_id::text = '' OR account_id = @account_id)
+  AND NOT (provider || ':' || account_id = ANY(@left_out::text[]))
 ORDER BY deferred_until LIMIT @max_rows;
 
 -- name: WorkOverdue :many
@@ -53,5 +58,6 @@ ORDER BY deferred_until LIMIT @max_rows;
 SELECT id FROM task_attempts
 WHERE NOT overdue AND terminal_at IS NULL AND COALESCE(submitted_at, created_at) < @before::timestamptz
   AND status <> 'submit_unknown'
-  AND (@provider::text = '' OR provider = @provider)
+  AND (@provider::text = '' OR provider = @provider) AND (@account_id::text = '' OR account_id = @account_id)
+  AND NOT (provider || ':' || account_id = ANY(@left_out::text[]))
 ORDER BY COALESCE(submitted_at, created_at) LIMIT @max_rows;

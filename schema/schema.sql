@@ -552,7 +552,8 @@ CREATE INDEX idx_ledger_tenant ON credit_ledger (tenant_id, id);
 
 -- ---------------------------------------------------------------- vendors
 
--- Health of each credential, shared by all processes.
+-- Health of each credential, shared by all processes. A change is stored by whoever
+-- read the row's version last; a wait that only a person ends has no time.
 CREATE TABLE provider_accounts (
     provider          TEXT        NOT NULL,
     account_id        TEXT        NOT NULL,
@@ -566,7 +567,20 @@ CREATE TABLE provider_accounts (
     quarantined_at    TIMESTAMPTZ,
     last_callback_at  TIMESTAMPTZ,
     updated_at        TIMESTAMPTZ NOT NULL DEFAULT now(),
-    PRIMARY KEY (provider, account_id)
+    version           BIGINT      NOT NULL DEFAULT 0,
+    probe_until       TIMESTAMPTZ,
+    halved_at         TIMESTAMPTZ,
+    grown_at          TIMESTAMPTZ,
+    quarantine_until  TIMESTAMPTZ,
+    malformed_sample  TEXT        NOT NULL DEFAULT '',
+    PRIMARY KEY (provider, account_id),
+    CONSTRAINT ck_provider_accounts_reason CHECK (breaker_reason IN ('', 'transport', 'auth', 'operator'))
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
+
+-- The processes that call vendors: they share the accounts' limits of calls at once.
+CREATE TABLE provider_callers (
+    id      UUID        PRIMARY KEY,
+    seen_at TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
 
 -- ---------------------------------------------------------------- functions

@@ -60,6 +60,9 @@ type Store struct {
 	shards  [ports.OutboxShards]shard
 	relays  map[domain.ID]time.Time
 	retries map[retryKey]retry
+
+	health  map[ports.AccountRef]ports.AccountHealth
+	callers map[domain.ID]time.Time
 }
 
 // NewStore returns an empty store that takes the time from now; nil means the
@@ -99,6 +102,8 @@ func NewStore(now func() time.Time) *Store {
 		backoff:     map[domain.ProjectID]backoff{},
 		relays:      map[domain.ID]time.Time{},
 		retries:     map[retryKey]retry{},
+		health:      map[ports.AccountRef]ports.AccountHealth{},
+		callers:     map[domain.ID]time.Time{},
 	}
 }
 

@@ -97,8 +97,11 @@ func (s *Store) ReleaseOperation(ctx context.Context, params ports.OperationRele
 			return err
 		}
 		op.lease, op.nextAt = domain.ID{}, params.NextAt
-		put(x, s.operations, op.id, op)
 		x.noteOperation(op, wire.OperationText(op.tries, params.ErrorCode, op.nextAt), "")
+		if params.Untried {
+			op.tries--
+		}
+		put(x, s.operations, op.id, op)
 		return checkText(params.ErrorCode)
 	})
 }

@@ -43,7 +43,7 @@ func (s *Store) dueAttempts(params ports.ClaimParams) []attemptRow {
 		if params.Kind == ports.WorkOverdue {
 			limit = params.Before
 		}
-		if at := dueAt(a.Attempt, params); at != nil && !at.After(limit) && (params.Provider == "" || params.Provider == a.Provider) {
+		if at := dueAt(a.Attempt, params); at != nil && !at.After(limit) && wanted(a.Attempt, params) {
 			due = append(due, dueRow{a, *at})
 		}
 	}
@@ -55,6 +55,12 @@ func (s *Store) dueAttempts(params ports.ClaimParams) []attemptRow {
 		rows = append(rows, row.attemptRow)
 	}
 	return rows
+}
+
+// wanted reports whether the claim is about the attempt's account.
+func wanted(a domain.Attempt, params ports.ClaimParams) bool {
+	return (params.Provider == "" || params.Provider == a.Provider) && (params.AccountID == "" || params.AccountID == a.AccountID) &&
+		!slices.Contains(params.Except, ports.AccountRef{Provider: a.Provider, AccountID: a.AccountID})
 }
 
 // dueAt is the moment that counts for the kind of work, nil when the attempt is

@@ -43,6 +43,7 @@ func (s *Store) ClaimOperations(ctx context.Context, params ports.OperationClaim
 func (s *Store) ReleaseOperation(ctx context.Context, params ports.OperationRelease) error {
 	n, err := s.queries().OperationRelease(ctx, &dbgen.OperationReleaseParams{
 		ID: uid(params.ID.ID), Lease: uid(params.Lease), NextAt: at(params.NextAt), ErrorCode: textPtr(params.ErrorCode), Now: at(s.now()),
+		Untried: params.Untried,
 	})
 	if err == nil && n == 0 {
 		return fmt.Errorf("operation: %w", ports.ErrLeaseLost)

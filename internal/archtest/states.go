@@ -23,6 +23,8 @@ var stateColumns = []stateColumn{
 	{"AttemptStatus", "task_attempts", "status"},
 	{"LedgerType", "credit_ledger", "ledger_type"},
 	{"OperationType", "operations", "operation_type"},
+	{"Breaker", "provider_accounts", "breaker"},
+	{"BreakerReason", "provider_accounts", "breaker_reason"},
 }
 
 const schemaPath = "schema/schema.sql"

@@ -26,6 +26,8 @@ const (
 	D AttemptStatus = "created"
 	E LedgerType = "reserve"
 	F OperationType = "fetch_output"
+	G Breaker = "open"
+	H BreakerReason = "auth"
 )
 `
 
@@ -39,6 +41,7 @@ CREATE TABLE generation_tasks (
 CREATE TABLE IF NOT EXISTS public.task_attempts (status text CHECK (status IN ('created')));
 CREATE TABLE credit_ledger (ledger_type text CHECK (ledger_type IN ('reserve')));
 CREATE TABLE operations (operation_type text CHECK (operation_type IN ('fetch_output')));
+CREATE TABLE provider_accounts (breaker text CHECK (breaker IN ('open')), breaker_reason text CHECK (breaker_reason IN ('auth')));
 `
 
 func TestStates(t *testing.T) {

@@ -92,6 +92,7 @@ func storeGroups() []storeGroup {
 		{"BusRetries", busRetryTests(), false},
 		{"Access", accessTests(), false},
 		{"Desk", deskTests(), false},
+		{"Health", healthTests(), false},
 	}
 }
 

@@ -282,6 +282,12 @@ type ProviderAccount struct {
 	QuarantinedAt    *time.Time
 	LastCallbackAt   *time.Time
 	UpdatedAt        pgtype.Timestamptz
+	Version          int64
+	ProbeUntil       *time.Time
+	HalvedAt         *time.Time
+	GrownAt          *time.Time
+	QuarantineUntil  *time.Time
+	MalformedSample  string
 }
 
 type ProviderCallbackInbox struct {
@@ -308,6 +314,11 @@ type ProviderCallbackInbox struct {
 	NextRetryAt         pgtype.Timestamptz
 	LastErrorCode       *string
 	ProcessedAt         *time.Time
+}
+
+type ProviderCaller struct {
+	ID     pgtype.UUID
+	SeenAt pgtype.Timestamptz
 }
 
 type RelayOwner struct {

@@ -224,14 +224,16 @@ func (q *Queries) OperationLock(ctx context.Context, ids []pgtype.UUID) ([]Opera
 }
 
 const operationRelease = `-- name: OperationRelease :execrows
-UPDATE operations SET lease = NULL, lease_until = NULL, next_at = $1, error_code = $2, failed_at = $3::timestamptz, failed_tries = tries
-WHERE id = $4 AND lease = $5 AND status = 'pending'
+UPDATE operations SET lease = NULL, lease_until = NULL, next_at = $1, error_code = $2, failed_at = $3::timestamptz, failed_tries = tries,
+    tries = tries - CASE WHEN $4::boolean THEN 1 ELSE 0 END
+WHERE id = $5 AND lease = $6 AND status = 'pending'
 `
 
 type OperationReleaseParams struct {
 	NextAt    pgtype.Timestamptz
 	ErrorCode *string
 	Now       pgtype.Timestamptz
+	Untried   bool
 	ID        pgtype.UUID
 	Lease     pgtype.UUID
 }
@@ -241,6 +243,7 @@ func (q *Queries) OperationRelease(ctx context.Context, arg *OperationReleasePar
 		arg.NextAt,
 		arg.ErrorCode,
 		arg.Now,
+		arg.Untried,
 		arg.ID,
 		arg.Lease,
 	)

@@ -16,20 +16,29 @@ const workOverdue = `-- name: WorkOverdue :many
 SELECT id FROM task_attempts
 WHERE NOT overdue AND terminal_at IS NULL AND COALESCE(submitted_at, created_at) < $1::timestamptz
   AND status <> 'submit_unknown'
-  AND ($2::text = '' OR provider = $2)
-ORDER BY COALESCE(submitted_at, created_at) LIMIT $3
+  AND ($2::text = '' OR provider = $2) AND ($3::text = '' OR account_id = $3)
+  AND NOT (provider || ':' || account_id = ANY($4::text[]))
+ORDER BY COALESCE(submitted_at, created_at) LIMIT $5
 `
 
 type WorkOverdueParams struct {
-	Before   pgtype.Timestamptz
-	Provider string
-	MaxRows  int32
+	Before    pgtype.Timestamptz
+	Provider  string
+	AccountID string
+	LeftOut   []string
+	MaxRows   int32
 }
 
 // Measured from the submit, or from the creation where no vendor would take it
 // yet. An unknown submit has a case of its own already.
 func (q *Queries) WorkOverdue(ctx context.Context, arg *WorkOverdueParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, workOverdue, arg.Before, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workOverdue,
+		arg.Before,
+		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +62,11 @@ WITH due AS (
     SELECT a.id, a.next_poll_at AS due_at FROM task_attempts a
     WHERE a.next_poll_at IS NOT NULL AND a.next_poll_at <= $1
       AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $1)
-      AND ($2::text = '' OR a.provider = $2)
-    ORDER BY a.next_poll_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+      AND ($2::text = '' OR a.provider = $2) AND ($3::text = '' OR a.account_id = $3)
+      AND NOT (a.provider || ':' || a.account_id = ANY($4::text[]))
+    ORDER BY a.next_poll_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED
 ), leased AS (
-    UPDATE task_attempts a SET poll_lease = $4::uuid, poll_lease_until = $5::timestamptz
+    UPDATE task_attempts a SET poll_lease = $6::uuid, poll_lease_until = $7::timestamptz
     FROM due WHERE a.id = due.id
     RETURNING a.id, due.due_at
 )
@@ -66,6 +76,8 @@ SELECT leased.id FROM leased ORDER BY leased.due_at
 type WorkPollParams struct {
 	Now        *time.Time
 	Provider   string
+	AccountID  string
+	LeftOut    []string
 	MaxRows    int32
 	Lease      pgtype.UUID
 	LeaseUntil pgtype.Timestamptz
@@ -75,6 +87,8 @@ func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]pgtype.U
 	rows, err := q.db.Query(ctx, workPoll,
 		arg.Now,
 		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
 		arg.MaxRows,
 		arg.Lease,
 		arg.LeaseUntil,
@@ -100,18 +114,27 @@ func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]pgtype.U
 const workProgress = `-- name: WorkProgress :many
 SELECT id FROM task_attempts
 WHERE deferred_until IS NOT NULL AND deferred_until <= $1
-  AND ($2::text = '' OR provider = $2)
-ORDER BY deferred_until LIMIT $3
+  AND ($2::text = '' OR provider = $2) AND ($3::text = '' OR account_id = $3)
+  AND NOT (provider || ':' || account_id = ANY($4::text[]))
+ORDER BY deferred_until LIMIT $5
 `
 
 type WorkProgressParams struct {
-	Now      *time.Time
-	Provider string
-	MaxRows  int32
+	Now       *time.Time
+	Provider  string
+	AccountID string
+	LeftOut   []string
+	MaxRows   int32
 }
 
 func (q *Queries) WorkProgress(ctx context.Context, arg *WorkProgressParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, workProgress, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workProgress,
+		arg.Now,
+		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +158,11 @@ WITH due AS (
     SELECT a.id, a.next_reconcile_at AS due_at FROM task_attempts a
     WHERE a.next_reconcile_at IS NOT NULL AND a.next_reconcile_at <= $1
       AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $1)
-      AND ($2::text = '' OR a.provider = $2)
-    ORDER BY a.next_reconcile_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+      AND ($2::text = '' OR a.provider = $2) AND ($3::text = '' OR a.account_id = $3)
+      AND NOT (a.provider || ':' || a.account_id = ANY($4::text[]))
+    ORDER BY a.next_reconcile_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED
 ), leased AS (
-    UPDATE task_attempts a SET poll_lease = $4::uuid, poll_lease_until = $5::timestamptz
+    UPDATE task_attempts a SET poll_lease = $6::uuid, poll_lease_until = $7::timestamptz
     FROM due WHERE a.id = due.id
     RETURNING a.id, due.due_at
 )
@@ -148,6 +172,8 @@ SELECT leased.id FROM leased ORDER BY leased.due_at
 type WorkReconcileParams struct {
 	Now        *time.Time
 	Provider   string
+	AccountID  string
+	LeftOut    []string
 	MaxRows    int32
 	Lease      pgtype.UUID
 	LeaseUntil pgtype.Timestamptz
@@ -157,6 +183,8 @@ func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) (
 	rows, err := q.db.Query(ctx, workReconcile,
 		arg.Now,
 		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
 		arg.MaxRows,
 		arg.Lease,
 		arg.LeaseUntil,
@@ -183,20 +211,29 @@ const workSubmit = `-- name: WorkSubmit :many
 
 SELECT id FROM task_attempts
 WHERE status = 'created' AND next_submit_at IS NOT NULL AND next_submit_at <= $1
-  AND ($2::text = '' OR provider = $2)
-ORDER BY next_submit_at LIMIT $3
+  AND ($2::text = '' OR provider = $2) AND ($3::text = '' OR account_id = $3)
+  AND NOT (provider || ':' || account_id = ANY($4::text[]))
+ORDER BY next_submit_at LIMIT $5
 `
 
 type WorkSubmitParams struct {
-	Now      *time.Time
-	Provider string
-	MaxRows  int32
+	Now       *time.Time
+	Provider  string
+	AccountID string
+	LeftOut   []string
+	MaxRows   int32
 }
 
 // Timers that are due, the longest due first. The order is by time, never by id,
 // or an old attempt would starve the others.
 func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, workSubmit, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workSubmit,
+		arg.Now,
+		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -218,18 +255,27 @@ func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgty
 const workSubmitExpired = `-- name: WorkSubmitExpired :many
 SELECT id FROM task_attempts
 WHERE status = 'submitting' AND submit_lease_until <= $1
-  AND ($2::text = '' OR provider = $2)
-ORDER BY submit_lease_until LIMIT $3
+  AND ($2::text = '' OR provider = $2) AND ($3::text = '' OR account_id = $3)
+  AND NOT (provider || ':' || account_id = ANY($4::text[]))
+ORDER BY submit_lease_until LIMIT $5
 `
 
 type WorkSubmitExpiredParams struct {
-	Now      *time.Time
-	Provider string
-	MaxRows  int32
+	Now       *time.Time
+	Provider  string
+	AccountID string
+	LeftOut   []string
+	MaxRows   int32
 }
 
 func (q *Queries) WorkSubmitExpired(ctx context.Context, arg *WorkSubmitExpiredParams) ([]pgtype.UUID, error) {
-	rows, err := q.db.Query(ctx, workSubmitExpired, arg.Now, arg.Provider, arg.MaxRows)
+	rows, err := q.db.Query(ctx, workSubmitExpired,
+		arg.Now,
+		arg.Provider,
+		arg.AccountID,
+		arg.LeftOut,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
