@@ -12,6 +12,14 @@ import (
 	"github.com/aivedio/aivedio/internal/testenv"
 )
 
+// TestMain lets this binary be the load process that a scenario starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "load" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
 // The scenario runs once, so that it cannot rot; its figures are not looked at.
 func TestConverge(t *testing.T) {
 	testenv.Short(t)
@@ -73,6 +81,9 @@ func TestParsePgbench(t *testing.T) {
 	perSecond, count, err := parsePgbench(text)
 	if err != nil || perSecond != 12250.817 || count != 61234 {
 		t.Errorf("%v, %d, %v", perSecond, count, err)
+	}
+	if perSecond, count, err := parsePgbench("number of transactions actually processed: 0\nnumber of failed transactions: 0 (NaN%)"); err != nil || perSecond != 0 || count != 0 {
+		t.Errorf("nothing done: %v, %d, %v", perSecond, count, err)
 	}
 	if _, _, err := parsePgbench("pgbench: error: run was aborted"); err == nil {
 		t.Error("no figures and no error")

@@ -36,10 +36,9 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	return c, nil
 }
 
-// copyForPeer gives the peer a copy of our database. Nobody may be connected to
-// it.
-func (c *cluster) copyForPeer(ctx context.Context) error {
-	return c.exec(ctx, "postgres", "CREATE DATABASE "+peerDatabase+" TEMPLATE "+oursDatabase)
+// copyAs copies our database under another name. Nobody may be connected to it.
+func (c *cluster) copyAs(ctx context.Context, name string) error {
+	return c.exec(ctx, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+oursDatabase)
 }
 
 // settle brings both databases to rest before a measured part: statistics and
@@ -62,17 +61,22 @@ func (c *cluster) exec(ctx context.Context, database string, statements ...strin
 	return nil
 }
 
-// settings asks the server over the connections of both sides.
-func (c *cluster) settings(ctx context.Context) (settings, error) {
-	ours, err := c.show(ctx, oursDatabase)
-	if err != nil {
+// settings asks the server over connections of both sides: what a database or a
+// role changes would show.
+func (c *cluster) settings(ctx context.Context, peers ...string) (settings, error) {
+	var both settings
+	var err error
+	if both.Ours, err = c.show(ctx, oursDatabase); err != nil {
 		return settings{}, err
 	}
-	peer, err := c.show(ctx, peerDatabase)
-	if err != nil {
-		return settings{}, err
+	for _, name := range peers {
+		if both.Peer, err = c.show(ctx, name); err != nil {
+			return settings{}, err
+		}
+		if err := both.verdict(); err != nil {
+			return settings{}, err
+		}
 	}
-	both := settings{Ours: ours, Peer: peer}
 	return both, both.verdict()
 }
 

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/aivedio/aivedio/internal/e2e/launch"
-	"github.com/aivedio/aivedio/internal/e2e/load"
 )
 
 // convergeCmd is the scenario of the first sentence of the README: webhooks come
@@ -28,8 +25,8 @@ func (cmd convergeCmd) Run(ctx context.Context, std output) error {
 	if err := cmd.validate(); err != nil {
 		return err
 	}
-	peers := slices.DeleteFunc(slices.Clone(cmd.Peers), func(p string) bool { return p == "" })
-	return cmd.conduct(ctx, std, newReport("converge", peers...), &converge{cmd: cmd, std: std})
+	cmd.Peers = peerList(cmd.Peers)
+	return cmd.conduct(ctx, std, newReport("converge", cmd.Peers...), &converge{cmd: cmd, std: std})
 }
 
 func (cmd convergeCmd) validate() error {
@@ -39,21 +36,27 @@ func (cmd convergeCmd) validate() error {
 	if cmd.Rounds > maxRounds {
 		return fmt.Errorf("at most %d rounds: progress ends at 100 %%", maxRounds)
 	}
-	for _, p := range cmd.Peers {
-		if p != "" && p != peerInsert && p != peerNaive {
-			return fmt.Errorf("%q is no peer; the peers are %s and %s", p, peerInsert, peerNaive)
+	return knownPeers(cmd.Peers, peerInsert, peerNaive)
+}
+
+// peerList is what a flag names, without the empty word that means none.
+func peerList(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(p string) bool { return p == "" })
+}
+
+// knownPeers refuses a word that is no peer of a scenario.
+func knownPeers(names []string, known ...string) error {
+	for _, p := range peerList(names) {
+		if !slices.Contains(known, p) {
+			return fmt.Errorf("%q is no peer; the peers are %v", p, known)
 		}
 	}
 	return nil
 }
 
-// Every volley raises the progress of its tasks by progressStep percent, so that
-// each delivery is a real transition; what a round and the preparations need of
-// the hundred bounds the rounds.
-const (
-	progressStep = 6
-	maxRounds    = (100/progressStep - 3) / 2
-)
+// maxRounds is bounded by the progress: a round needs two volleys, and what comes
+// before and after them five.
+const maxRounds = (maxVolleys - 5) / 2
 
 // tasksPerSecond is how many deliveries per second of a round are signed ahead;
 // a side that is faster ends its part early.
@@ -64,96 +67,55 @@ const warmUp = 2 * time.Second
 
 // converge is one run.
 type converge struct {
-	cmd      convergeCmd
-	std      output
-	dir      string
-	cluster  *cluster
-	system   *system
-	peer     *pgbench
-	people   *population
-	observer *observer
-	rounds   []round
-	latency  latency
-	settings settings
-
-	progress     int
-	acknowledged []string
-	refused      int
-}
-
-// measure prepares, measures and reports.
-func (c *converge) measure(ctx context.Context, r *report, dir string) error {
-	c.dir = dir
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	if err := c.run(ctx); err != nil {
-		return err
-	}
-	c.std.say("checking")
-	if err := c.check(ctx, r); err != nil {
-		return err
-	}
-	c.summarise(r)
-	return nil
-}
-
-// complaints is what the processes logged.
-func (c *converge) complaints() string {
-	if c.system == nil {
-		return ""
-	}
-	return c.system.complaints()
+	bed
+	cmd     convergeCmd
+	std     output
+	peer    *pgbench
+	rounds  []round
+	latency latency
 }
 
 func (c *converge) roundTime() time.Duration {
 	return time.Duration(c.cmd.Seconds) * time.Second / time.Duration(c.cmd.Rounds)
 }
 
-// close stops everything that was started.
-func (c *converge) close() error {
-	var errs []error
-	if c.system != nil {
-		errs = append(errs, c.system.kill())
+// measure prepares, measures and reports.
+func (c *converge) measure(ctx context.Context, r *report, dir string) error {
+	if err := c.prepare(ctx, dir); err != nil {
+		return err
 	}
-	if c.observer != nil {
-		c.observer.close()
+	for n := range c.cmd.Rounds {
+		r := round{Peers: map[string]peerRun{}}
+		c.std.say("round %d of %d", n+1, c.cmd.Rounds)
+		if err := c.round(ctx, &r); err != nil {
+			return err
+		}
+		c.rounds = append(c.rounds, r)
 	}
-	if c.cluster != nil {
-		errs = append(errs, c.cluster.Stop())
+	c.std.say("measuring latency")
+	if err := c.measureLatency(ctx); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	c.std.say("checking")
+	if err := c.check(ctx, r); err != nil {
+		return err
+	}
+	if c.peer != nil {
+		c.peer.report(r)
+	}
+	c.summarise(r)
+	return nil
 }
 
-// prepare starts the server, makes the tasks, copies them for the peer, and warms
-// up both sides.
-func (c *converge) prepare(ctx context.Context) (err error) {
-	if len(c.cmd.Peers) > 0 && c.cmd.Peers[0] != "" { // before the work, not after it
-		if _, err := newPgbench(c.dir, ""); err != nil {
+// prepare makes the bed and warms up both sides.
+func (c *converge) prepare(ctx context.Context, dir string) error {
+	if c.has(peerInsert) || c.has(peerNaive) { // before the work, not after it
+		if _, err := newPgbench(dir, ""); err != nil {
 			return err
 		}
 	}
-	secrets := launch.NewSecrets()
-	c.std.say("starting PostgreSQL with fsync on")
-	if c.cluster, err = startCluster(ctx); err != nil {
-		return err
-	}
-	tasks := int(tasksPerSecond * c.roundTime().Seconds())
-	c.std.say("making %d tasks in %d projects", tasks, c.cmd.Projects)
-	if c.people, err = seed(ctx, c.cluster.URL(oursDatabase), secrets, c.cmd.Projects, tasks); err != nil {
-		return err
-	}
-	if err := c.cluster.copyForPeer(ctx); err != nil {
-		return err
-	}
-	if c.settings, err = c.cluster.settings(ctx); err != nil {
-		return err
-	}
-	c.std.say("building the binary")
-	if c.system, err = newSystem(ctx, c.dir, c.cluster.URL(oursDatabase), secrets); err != nil {
-		return err
-	}
-	if c.observer, err = newObserver(ctx, c.cluster.URL(oursDatabase)); err != nil {
+	spec := bedSpec{projects: c.cmd.Projects, tasks: int(tasksPerSecond * c.roundTime().Seconds()), conns: c.cmd.Conns, peers: []string{peerDatabase}}
+	if err := c.open(ctx, c.std, dir, spec); err != nil {
 		return err
 	}
 	c.std.say("warming up")
@@ -170,37 +132,16 @@ func (c *converge) preparePeer(ctx context.Context) (err error) {
 	if !c.has(peerInsert) && !c.has(peerNaive) {
 		return nil
 	}
-	if c.peer, err = newPgbench(c.dir, c.cluster.URL(peerDatabase)); err != nil {
-		return err
-	}
-	like, err := storedRow(ctx, c.observer)
-	if err != nil {
-		return err
-	}
-	if err := c.peer.prepare(like); err != nil {
+	if c.peer, err = c.likeOurs(ctx, peerDatabase); err != nil {
 		return err
 	}
 	if c.has(peerInsert) {
-		_, err = c.peer.insert(ctx, warmUp)
+		_, err = c.peer.insert(ctx, insertClients, warmUp)
 	}
 	return err
 }
 
 func (c *converge) has(peer string) bool { return slices.Contains(c.cmd.Peers, peer) }
-
-// run runs the rounds: ours, peer, ours, peer.
-func (c *converge) run(ctx context.Context) error {
-	for n := range c.cmd.Rounds {
-		r := round{Peers: map[string]peerRun{}}
-		c.std.say("round %d of %d", n+1, c.cmd.Rounds)
-		if err := c.round(ctx, &r); err != nil {
-			return err
-		}
-		c.rounds = append(c.rounds, r)
-	}
-	c.std.say("measuring latency")
-	return c.measureLatency(ctx)
-}
 
 func (c *converge) round(ctx context.Context, r *round) (err error) {
 	if r.Intake, err = c.intake(ctx, c.roundTime()); err != nil {
@@ -210,7 +151,7 @@ func (c *converge) round(ctx context.Context, r *round) (err error) {
 		if err := c.cluster.settle(ctx); err != nil {
 			return err
 		}
-		if r.Peers[peerInsert], err = c.peer.insert(ctx, c.roundTime()); err != nil {
+		if r.Peers[peerInsert], err = c.peer.insert(ctx, insertClients, c.roundTime()); err != nil {
 			return err
 		}
 	}
@@ -225,40 +166,6 @@ func (c *converge) round(ctx context.Context, r *round) (err error) {
 			return err
 		}
 	}
-	r.Together, err = c.together(ctx)
+	r.Together, err = c.together(ctx, order{Conns: c.conns, For: c.roundTime()})
 	return err
-}
-
-// volley signs the next news for every task.
-func (c *converge) volley() (*volley, error) {
-	c.progress += progressStep
-	return newVolley(load.Sender{Host: c.system.callbackAddr, Secret: c.system.secrets.WebhookSecret}, c.people.tasks, c.progress, c.cmd.Conns)
-}
-
-// note keeps what a volley promised, for the check at the end.
-func (c *converge) note(f fired) {
-	c.acknowledged = append(c.acknowledged, f.acknowledged...)
-	c.refused += f.refused
-}
-
-// check compares what was promised with what is there.
-func (c *converge) check(ctx context.Context, r *report) (err error) {
-	if r.Lost, err = c.observer.missing(ctx, c.acknowledged); err != nil {
-		return err
-	}
-	violations, named, err := c.observer.violations(ctx)
-	if err != nil {
-		return err
-	}
-	for _, v := range named {
-		c.std.say("%s", v)
-	}
-	r.Violations, r.Settings = violations, c.settings
-	r.Commands, r.PIDs = c.system.commands()
-	r.ran("", c.cluster.PID())
-	if c.peer != nil {
-		r.Commands = append(r.Commands, c.peer.commands...)
-		r.ran("", c.peer.pids...)
-	}
-	return nil
 }

@@ -118,3 +118,13 @@ func parseStat(text string) (processTime, error) {
 	}
 	return p, nil
 }
+
+// commandOf is the command line of a running process; empty where there is no
+// /proc.
+func commandOf(pid int) string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
+}

@@ -18,6 +18,7 @@ import (
 // cli is the command line.
 type cli struct {
 	Converge convergeCmd `cmd:"" help:"Webhooks over HTTP until the state, its event and the stream: acknowledged and converged per second, latency to the browser, beside pgbench."`
+	Load     loadCmd     `cmd:"" hidden:"" help:"Send what standard input says; the other scenarios start it."`
 }
 
 // The exit codes of the contract.

@@ -33,9 +33,8 @@ type population struct {
 
 // seededTask is a task whose attempt the vendor has accepted.
 type seededTask struct {
-	providerTask string
-	// path is that of its callback URL.
-	path string
+	target
+	id domain.TaskID
 }
 
 // cloneSQL multiplies the one task that the use cases made.
@@ -154,9 +153,9 @@ func (s *seeder) clone(ctx context.Context, url string, p *population, projects,
 	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"bench", "task"}, columns, pgx.CopyFromSlice(tasks, func(n int) ([]any, error) {
 		attempt := domain.AttemptID{ID: wire.NewID()}
 		token := s.tokens.Make(attempt)
-		t := seededTask{providerTask: randomHex(13), path: "/callbacks/" + vendor + "/" + token}
+		t := seededTask{target: target{Task: randomHex(13), Path: "/callbacks/" + vendor + "/" + token}, id: domain.TaskID{ID: wire.NewID()}}
 		p.tasks = append(p.tasks, t)
-		return []any{n, n % projects, n / projects, [16]byte(wire.NewID()), [16]byte(attempt.ID), t.providerTask, app.TokenHash(token)}, nil
+		return []any{n, n % projects, n / projects, [16]byte(t.id.ID), [16]byte(attempt.ID), t.Task, app.TokenHash(token)}, nil
 	})); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aivedio/aivedio/internal/e2e/launch"
@@ -19,6 +20,9 @@ import (
 // notifier inside it: a broker on the same two cores would be measured, not we.
 type system struct {
 	secrets launch.Secrets
+	binary  string
+	dir     string
+	all     []served
 	// callback, process and delivery are not running until a phase starts them.
 	callback, process, delivery *launch.Process
 	// callbackAddr and deliveryAddr stay the same over restarts.
@@ -34,32 +38,43 @@ func newSystem(ctx context.Context, dir, database string, secrets launch.Secrets
 	if err != nil {
 		return nil, err
 	}
-	s := &system{secrets: secrets}
-	ports := make([]string, 3)
-	for i := range ports {
-		port, err := services.FreePort()
-		if err != nil {
-			return nil, err
-		}
-		ports[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	}
-	s.callbackAddr, s.deliveryAddr = ports[0], ports[1]
-	media := filepath.Join(dir, "media")
-	if err := os.MkdirAll(media, 0o755); err != nil {
+	s := &system{secrets: secrets, binary: binary, dir: dir}
+	if err := os.MkdirAll(filepath.Join(dir, "media"), 0o755); err != nil {
 		return nil, err
 	}
-	config := filepath.Join(dir, "aivedio.yaml")
-	d := launch.Deployment{Secrets: secrets, Database: database, Public: "http://" + s.callbackAddr, Vendor: "http://127.0.0.1:9", Media: media}
+	ours := launch.Deployment{Database: database}
+	if s.callback, s.callbackAddr, err = s.serve("callback", "callback", ours); err != nil {
+		return nil, err
+	}
+	if s.process, _, err = s.serve("process", "process", ours); err != nil {
+		return nil, err
+	}
+	s.delivery, s.deliveryAddr, err = s.serve("delivery", "relay,dispatch,gateway", ours)
+	return s, err
+}
+
+// serve configures one more process with an address of its own, which does not run
+// yet. The deployment names what differs from the others: at least the database.
+func (s *system) serve(name, roles string, d launch.Deployment, env ...string) (p *launch.Process, addr string, err error) {
+	port, err := services.FreePort()
+	if err != nil {
+		return nil, "", err
+	}
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	config := filepath.Join(s.dir, name+".yaml")
+	d.Secrets, d.Public, d.Vendor, d.Media = s.secrets, "http://"+addr, "http://127.0.0.1:9", filepath.Join(s.dir, "media")
 	if err := d.WriteConfig(config); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	serve := func(roles, listen string) *launch.Process {
-		return launch.New(launch.Spec{Name: roles, Path: binary, Args: []string{"serve", "--config", config, "--roles", roles, "--listen", listen}})
-	}
-	s.callback = serve("callback", s.callbackAddr)
-	s.process = serve("process", ports[2])
-	s.delivery = serve("relay,dispatch,gateway", s.deliveryAddr)
-	return s, nil
+	p = launch.New(launch.Spec{Name: name, Path: s.binary, Args: []string{"serve", "--config", config, "--roles", roles, "--listen", addr}, Env: env})
+	s.all = append(s.all, served{p, env})
+	return p, addr, nil
+}
+
+// served is a process with what its environment adds to the configuration.
+type served struct {
+	*launch.Process
+	env []string
 }
 
 // start starts processes; the caller stops them.
@@ -85,25 +100,32 @@ func (s *system) stop(all ...*launch.Process) error {
 
 // kill ends whatever still runs.
 func (s *system) kill() error {
-	return errors.Join(s.callback.Kill(), s.process.Kill(), s.delivery.Kill())
+	var errs []error
+	for _, p := range s.all {
+		errs = append(errs, p.Kill())
+	}
+	return errors.Join(errs...)
 }
 
-// parts are the running processes, the database and this one.
+// parts are the running processes and the database.
 func (s *system) parts(postgres int) map[string]part {
-	parts := map[string]part{"postgres": {pid: postgres, tree: true}, "load": {pid: os.Getpid()}}
-	for name, p := range map[string]*launch.Process{"callback": s.callback, "process": s.process, "delivery": s.delivery} {
+	parts := map[string]part{"postgres": {pid: postgres, tree: true}}
+	for _, p := range s.all {
 		if pid := p.PID(); pid != 0 {
-			parts[name] = part{pid: pid}
+			parts[p.Name()] = part{pid: pid}
 		}
 	}
 	return parts
 }
 
-// commands are the command lines, pids the ids of all their lives.
+// commands are the command lines, pids the ids of all their lives. One that never
+// ran is left out.
 func (s *system) commands() (lines []string, pids []int) {
-	for _, p := range []*launch.Process{s.callback, s.process, s.delivery} {
-		lines = append(lines, p.Command())
-		pids = append(pids, p.PIDs()...)
+	for _, p := range s.all {
+		if lives := p.PIDs(); len(lives) > 0 {
+			lines = append(lines, strings.TrimSpace(strings.Join(p.env, " ")+" "+p.Command()))
+			pids = append(pids, lives...)
+		}
 	}
 	return lines, pids
 }
@@ -112,7 +134,7 @@ func (s *system) commands() (lines []string, pids []int) {
 // nothing.
 func (s *system) complaints() string {
 	text := ""
-	for _, p := range []*launch.Process{s.callback, s.process, s.delivery} {
+	for _, p := range s.all {
 		text += fmt.Sprintf("[%s]\n%s\n", p.Name(), p.Tail(3000))
 	}
 	return text

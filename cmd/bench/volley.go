@@ -1,94 +1,145 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"sync/atomic"
+	"io"
+	"os"
+	"os/exec"
 	"time"
-
-	"github.com/aivedio/aivedio/internal/e2e/load"
 )
 
-// payloadSize is the length of a delivery's body in bytes.
-const payloadSize = 600
-
-// volley is a delivery for each task, each of them news: the progress is higher
-// than that of the volley before.
+// volley is signed deliveries in a process that waits for its order to send them.
 type volley struct {
-	deliveries []*load.Delivery
-	conns      int
-	next       atomic.Int64
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	kill context.CancelFunc
 }
 
-// newVolley signs a delivery for every task. Its progress must be at least five
-// points above that of the last one, or the state machine would rightly hold it
-// back.
-func newVolley(s load.Sender, tasks []seededTask, progress, conns int) (*volley, error) {
-	v := &volley{conns: conns, deliveries: make([]*load.Delivery, len(tasks))}
-	now := time.Now()
-	for i, t := range tasks {
-		// The id is random in the way of the peer's: the same work for the unique index.
-		id := fmt.Sprintf("msg_%024d", rand.Int64N(9e18))
-		d, err := s.Sign(t.path, id, load.Job{ID: t.providerTask, Progress: progress, Began: began, Size: payloadSize}, now)
-		if err != nil {
-			return nil, err
-		}
-		v.deliveries[i] = d
+// loadCommand is the command line of every load process.
+func loadCommand() (path string, line string, err error) {
+	path, err = os.Executable()
+	return path, path + " load < AMMUNITION", err
+}
+
+// newVolley starts a process and returns when it has signed everything.
+func newVolley(ctx context.Context, a ammunition) (*volley, error) {
+	path, _, err := loadCommand()
+	if err != nil {
+		return nil, err
+	}
+	ctx, kill := context.WithCancel(ctx)
+	v := &volley{cmd: exec.CommandContext(ctx, path, "load"), kill: kill}
+	v.cmd.Stderr = os.Stderr
+	if err := v.start(a); err != nil {
+		return nil, errors.Join(fmt.Errorf("load process: %w", err), v.drop())
 	}
 	return v, nil
 }
 
-// began is when the vendor started every job: all news of a job carry the same
-// vendor time, as Replicate's do.
-var began = time.Now().Add(-time.Minute).Truncate(time.Millisecond)
-
-// fired is what came back.
-type fired struct {
-	acknowledged []string // message ids
-	refused      int
-	took         time.Duration // from the first request to the last answer
-	answers      []figure      // sorted, in ms, of the acknowledged
+func (v *volley) start(a ammunition) error {
+	in, errIn := v.cmd.StdinPipe()
+	out, errOut := v.cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut); err != nil {
+		return err
+	}
+	v.in, v.out = in, bufio.NewReaderSize(out, 1<<20)
+	if err := v.cmd.Start(); err != nil {
+		return err
+	}
+	if err := v.tell(a); err != nil {
+		return err
+	}
+	line, err := v.out.ReadString('\n')
+	if err != nil || line != "ready\n" {
+		return fmt.Errorf("it said %q: %w", line, err)
+	}
+	return nil
 }
 
-// fire sends until the time is over or every task has had its delivery. rate 0
-// is as fast as answers come.
-func (v *volley) fire(ctx context.Context, addr string, d time.Duration, rate float64) fired {
-	type shots struct {
-		ids     []string
-		answers []figure
-		refused int
+func (v *volley) tell(what any) error {
+	line, err := json.Marshal(what)
+	if err != nil {
+		return err
 	}
-	per := make([]shots, v.conns)
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	start := time.Now()
-	load.Run{
-		Addr: addr, Conns: v.conns, Rate: rate,
-		Next: func(int) *load.Delivery {
-			if n := v.next.Add(1) - 1; n < int64(len(v.deliveries)) {
-				return v.deliveries[n]
-			}
-			return nil
-		},
-		Done: func(n int, r load.Result) {
-			if !r.Acknowledged() {
-				per[n].refused++
-				return
-			}
-			per[n].ids = append(per[n].ids, r.Delivery.ID)
-			per[n].answers = append(per[n].answers, milliseconds(r.Took))
-		},
-	}.Do(ctx)
-	f := fired{took: time.Since(start)}
-	for _, s := range per {
-		f.acknowledged = append(f.acknowledged, s.ids...)
-		f.answers = append(f.answers, s.answers...)
-		f.refused += s.refused
+	_, err = v.in.Write(append(line, '\n'))
+	return err
+}
+
+// pid is that of the load process.
+func (v *volley) pid() int { return v.cmd.Process.Pid }
+
+// fire gives the order and returns what came back when the process has ended.
+func (v *volley) fire(ctx context.Context, o order) (*fired, error) {
+	defer v.kill()
+	stop := context.AfterFunc(ctx, v.kill)
+	defer stop()
+	var f fired
+	if err := v.tell(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("load process: %w", err), v.drop())
 	}
-	slices.Sort(f.answers)
-	return f
+	if err := gob.NewDecoder(v.out).Decode(&f.shots); err != nil {
+		return nil, errors.Join(fmt.Errorf("load process: %w", err), ctx.Err(), v.drop())
+	}
+	if err := v.cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("load process: %w", err)
+	}
+	return &f, nil
+}
+
+// drop ends a process whose deliveries are not wanted any more.
+func (v *volley) drop() error {
+	v.kill()
+	if v.cmd.Process == nil {
+		return nil
+	}
+	var exit *exec.ExitError
+	if err := v.cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// fired is what came back.
+type fired struct{ shots }
+
+// acknowledged calls visit with every delivery that got a 2xx: its message id, the
+// index of the delivery, when it was due and when its answer had come.
+func (f *fired) acknowledged(visit func(id string, index int, due, answered time.Time)) {
+	for i, status := range f.Status {
+		if status/100 == 2 {
+			visit(messageID(f.Number[i]), int(f.Index[i]), time.Unix(0, f.Due[i]), time.Unix(0, f.Due[i]+f.Waited[i]))
+		}
+	}
+}
+
+// count is how many answers have the status; 0 is no answer.
+func (f *fired) count(of func(status int16) bool) int {
+	n := 0
+	for _, status := range f.Status {
+		if of(status) {
+			n++
+		}
+	}
+	return n
+}
+
+func acknowledged(status int16) bool { return status/100 == 2 }
+
+// times are those of the answers with such a status, in ms.
+func (f *fired) times(of func(status int16) bool, values []int64) []figure {
+	var all []figure
+	for i, status := range f.Status {
+		if of(status) {
+			all = append(all, milliseconds(time.Duration(values[i])))
+		}
+	}
+	return all
 }
 
 func milliseconds(d time.Duration) figure { return figure(d.Seconds() * 1000) }

@@ -20,21 +20,31 @@ type conn struct {
 
 var errAnswer = errors.New("not an answer of HTTP/1.1")
 
-// send delivers one request and returns the status; 0 when no whole answer came,
-// which leaves open whether the delivery was stored.
-func (c *conn) send(ctx context.Context, request []byte) (status int, err error) {
+// answer is what is read of one.
+type answer struct {
+	// status is 0 when no whole answer came, which leaves open whether the delivery
+	// was stored.
+	status int
+	// retryAfter: the head says when to come again.
+	retryAfter bool
+	reusable   bool
+}
+
+// send delivers one request and reads the answer.
+func (c *conn) send(ctx context.Context, request []byte) (answer, error) {
 	if c.net == nil {
 		d := net.Dialer{Timeout: c.timeout}
+		var err error
 		if c.net, err = d.DialContext(ctx, "tcp", c.addr); err != nil {
 			c.net = nil
-			return 0, err
+			return answer{}, err
 		}
 	}
-	status, reusable, err := c.exchange(request)
-	if err != nil || !reusable {
+	a, err := c.exchange(request)
+	if err != nil || !a.reusable {
 		c.close()
 	}
-	return status, err
+	return a, err
 }
 
 func (c *conn) close() {
@@ -44,30 +54,63 @@ func (c *conn) close() {
 	}
 }
 
-func (c *conn) exchange(request []byte) (status int, reusable bool, err error) {
+func (c *conn) exchange(request []byte) (answer, error) {
 	if err := c.net.SetDeadline(time.Now().Add(c.timeout)); err != nil {
-		return 0, false, err
+		return answer{}, err
 	}
 	if _, err := c.net.Write(request); err != nil {
-		return 0, false, err
+		return answer{}, err
 	}
 	n := 0
 	for {
 		if n == len(c.buf) {
-			return 0, false, fmt.Errorf("%w: head longer than %d bytes", errAnswer, n)
+			return answer{}, fmt.Errorf("%w: longer than %d bytes", errAnswer, n)
 		}
 		m, err := c.net.Read(c.buf[n:])
 		if err != nil {
-			return 0, false, err
+			return answer{}, err
 		}
 		n += m
-		if end := bytes.Index(c.buf[:n], endOfHead); end >= 0 {
-			status, err := statusOf(c.buf[:end])
-			// Only an answer without a body ends where its head ends; any other
-			// is seldom, and costs a connection instead of a parser.
-			return status, status == 204 && n == end+len(endOfHead), err
+		a, rest, err := parseAnswer(c.buf[:n])
+		if rest > len(c.buf)-n { // a long body is seldom, and costs a connection
+			a.reusable = false
+		}
+		if err != nil || a.status != 0 && (rest == 0 || !a.reusable) {
+			return a, err
 		}
 	}
+}
+
+// parseAnswer reads as much of an answer as there is. A status of 0 says that its
+// head is not whole yet; rest is how many bytes of the body are still to come. An
+// answer whose end is not where Content-Length puts it costs the connection.
+func parseAnswer(text []byte) (a answer, rest int, err error) {
+	end := bytes.Index(text, endOfHead)
+	if end < 0 {
+		return answer{}, 0, nil
+	}
+	head, body := text[:end], text[end+len(endOfHead):]
+	if a.status, err = statusOf(head); err != nil {
+		return answer{}, 0, err
+	}
+	length := 0
+	a.reusable = a.status == 204
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch value = bytes.TrimSpace(value); {
+		case bytes.EqualFold(name, []byte("Retry-After")):
+			a.retryAfter = len(value) > 0
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			length, err = strconv.Atoi(string(value))
+			a.reusable = err == nil && length >= 0
+			if !a.reusable {
+				return answer{}, 0, fmt.Errorf("%w: length %.40q", errAnswer, value)
+			}
+		}
+	}
+	rest = max(length-len(body), 0)
+	a.reusable = a.reusable && len(body) <= length
+	return a, rest, nil
 }
 
 var endOfHead = []byte("\r\n\r\n")

@@ -29,10 +29,18 @@ type Run struct {
 // Result is what became of one exchange.
 type Result struct {
 	Delivery *Delivery
+	// Due is when it was to be sent; with a Rate of 0 when it was.
+	Due time.Time
 	// Status of the answer; 0 when none came.
 	Status int
-	// Took is from the first byte sent to the end of the answer's head.
+	// RetryAfter: the answer says when to come again.
+	RetryAfter bool
+	// Took is from the first byte sent to the end of the answer. With a Rate, a
+	// receiver that is late delays what is due next: what a client of its own would
+	// have waited is the time from Due, Waited.
 	Took time.Duration
+	// Waited is from Due to the end of the answer.
+	Waited time.Duration
 	// Err says why no answer came.
 	Err error
 }
@@ -56,14 +64,21 @@ func (r Run) Do(ctx context.Context) {
 func (r Run) one(ctx context.Context, n int, p *pace) {
 	c := conn{addr: r.Addr, timeout: r.Timeout, buf: make([]byte, 8<<10)}
 	defer c.close()
-	for p.wait(ctx) {
+	for {
+		due, ok := p.wait(ctx)
+		if !ok {
+			return
+		}
 		d := r.Next(n)
 		if d == nil {
 			return
 		}
 		began := time.Now()
-		status, err := c.send(ctx, d.request)
-		r.Done(n, Result{Delivery: d, Status: status, Took: time.Since(began), Err: err})
+		if due.IsZero() {
+			due = began
+		}
+		a, err := c.send(ctx, d.request)
+		r.Done(n, Result{Delivery: d, Due: due, Status: a.status, RetryAfter: a.retryAfter, Took: time.Since(began), Waited: time.Since(due), Err: err})
 	}
 }
 
@@ -74,23 +89,24 @@ type pace struct {
 	slots atomic.Int64
 }
 
-// wait returns when the next slot is due; false at the end of the context.
-func (p *pace) wait(ctx context.Context) bool {
+// wait returns when the next slot is due, and when that was; the zero time without
+// a rate, false at the end of the context.
+func (p *pace) wait(ctx context.Context) (time.Time, bool) {
 	if p.rate <= 0 {
-		return ctx.Err() == nil
+		return time.Time{}, ctx.Err() == nil
 	}
 	slot := p.slots.Add(1) - 1
 	due := p.began.Add(time.Duration(float64(slot) / p.rate * float64(time.Second)))
 	left := time.Until(due)
 	if left <= 0 {
-		return ctx.Err() == nil
+		return due, ctx.Err() == nil
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return due, true
 	case <-ctx.Done():
-		return false
+		return due, false
 	}
 }

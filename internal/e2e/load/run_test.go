@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,6 +130,26 @@ func TestConnectionsAreKeptAndReplaced(t *testing.T) {
 	}
 }
 
+func TestRefusalsKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	from := map[string]int{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from[r.RemoteAddr]++
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "busy", http.StatusServiceUnavailable)
+	}))
+	defer srv.Close()
+	results := runAll(srv.Listener.Addr().String(), []*Delivery{sign(t, "msg_1"), sign(t, "msg_2")})
+	for _, r := range results {
+		if r.Status != http.StatusServiceUnavailable || !r.RetryAfter || r.Due.IsZero() || r.Waited < r.Took {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(results) != 2 || len(from) != 1 {
+		t.Errorf("%d answers over %d connections, want 2 over 1", len(results), len(from))
+	}
+}
+
 func TestRateIsKept(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -137,6 +158,7 @@ func TestRateIsKept(t *testing.T) {
 	const count, rate = 50, 500
 	var mu sync.Mutex
 	left := count
+	var due []time.Time
 	began := time.Now()
 	Run{
 		Addr: srv.Listener.Addr().String(), Conns: 4, Rate: rate,
@@ -148,8 +170,15 @@ func TestRateIsKept(t *testing.T) {
 			}
 			return d
 		},
-		Done: func(int, Result) {},
+		Done: func(_ int, r Result) {
+			mu.Lock()
+			defer mu.Unlock()
+			due = append(due, r.Due)
+		},
 	}.Do(context.Background())
+	if first, last := slices.MinFunc(due, time.Time.Compare), slices.MaxFunc(due, time.Time.Compare); last.Sub(first) != (count-1)*time.Second/rate {
+		t.Errorf("due from %v to %v", first, last)
+	}
 	if took := time.Since(began); took < (count-1)*time.Second/rate {
 		t.Errorf("%d deliveries took %v, faster than %d per second", count, took, rate)
 	}
@@ -162,6 +191,18 @@ func FuzzStatusOf(f *testing.F) {
 		status, err := statusOf(head)
 		if err == nil && (status < 100 || status > 999 || !bytes.HasPrefix(head, []byte("HTTP/1.1 "))) {
 			t.Errorf("%q gave %d", head, status)
+		}
+	})
+}
+
+func FuzzParseAnswer(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 204 No Content\r\nRetry-After: 1\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbu"))
+	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, rest, err := parseAnswer(text)
+		if err != nil && a != (answer{}) || rest < 0 || a.reusable && a.status == 0 {
+			t.Errorf("%q gave %+v, %d more bytes, %v", text, a, rest, err)
 		}
 	})
 }
