@@ -27,6 +27,11 @@ type batcher[In, Out any] struct {
 	size     int
 	depth    int
 	timeout  time.Duration
+	// patience, when set, refuses calls while the oldest one has waited longer: a
+	// queue that its flushers do not keep up with is full before its depth says so.
+	// It needs now.
+	patience time.Duration
+	now      func() time.Time
 
 	mu      sync.Mutex
 	queue   []*call[In, Out]
@@ -41,6 +46,8 @@ type call[In, Out any] struct {
 	out  Out
 	err  error
 	done chan struct{}
+	// since is when the call began to wait; zero without a patience.
+	since time.Time
 }
 
 // do stores in with whatever else is waiting and returns its own result after
@@ -61,13 +68,38 @@ func (b *batcher[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
+// full reports whether a call would be refused now: a look before the work that a
+// refusal makes useless.
+func (b *batcher[In, Out]) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refuses(b.clock())
+}
+
+// clock is the time where a patience needs it.
+func (b *batcher[In, Out]) clock() time.Time {
+	if b.patience == 0 {
+		return time.Time{}
+	}
+	return b.now()
+}
+
+// refuses needs the lock.
+func (b *batcher[In, Out]) refuses(now time.Time) bool {
+	if len(b.queue) == 0 {
+		return false
+	}
+	return len(b.queue) >= b.depth || b.patience > 0 && now.Sub(b.queue[0].since) > b.patience
+}
+
 func (b *batcher[In, Out]) enqueue(in In) (*call[In, Out], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) >= b.depth {
+	now := b.clock()
+	if b.refuses(now) {
 		return nil, ErrOverloaded
 	}
-	c := &call[In, Out]{in: in, done: make(chan struct{})}
+	c := &call[In, Out]{in: in, done: make(chan struct{}), since: now}
 	b.queue = append(b.queue, c)
 	if b.running < b.flushers {
 		b.running++

@@ -35,6 +35,10 @@ type ReceiveConfig struct {
 	// Queue is how many deliveries may wait; 4096 when zero. Beyond it Deliver
 	// gives ErrOverloaded, and the vendor comes again.
 	Queue int
+	// QueueTime is how long the oldest delivery may have waited; 2 s when zero.
+	// Beyond it Deliver gives ErrOverloaded, too: a slow database makes the queue
+	// short, since a vendor that has given up does not learn of the commit.
+	QueueTime time.Duration
 	// FlushTimeout bounds one transaction; 10 s when zero.
 	FlushTimeout time.Duration
 }
@@ -44,6 +48,7 @@ func (c ReceiveConfig) WithDefaults() ReceiveConfig {
 	c.Flushers = cmp.Or(c.Flushers, 4)
 	c.Batch = cmp.Or(c.Batch, 256)
 	c.Queue = cmp.Or(c.Queue, 4096)
+	c.QueueTime = cmp.Or(c.QueueTime, 2*time.Second)
 	c.FlushTimeout = cmp.Or(c.FlushTimeout, 10*time.Second)
 	return c
 }
@@ -51,7 +56,7 @@ func (c ReceiveConfig) WithDefaults() ReceiveConfig {
 // Validate joins every fault.
 func (c ReceiveConfig) Validate() error {
 	var errs []error
-	if c.Flushers < 0 || c.Batch < 0 || c.Queue < 0 || c.FlushTimeout < 0 {
+	if c.Flushers < 0 || c.Batch < 0 || c.Queue < 0 || c.QueueTime < 0 || c.FlushTimeout < 0 {
 		errs = append(errs, errors.New("receive: a limit is negative"))
 	}
 	if d := c.WithDefaults(); d.Queue < d.Batch {
@@ -88,6 +93,7 @@ func NewReceive(deps ReceiveDeps, cfg ReceiveConfig) (*Receive, error) {
 	r := &Receive{deps: deps, cfg: cfg}
 	r.batch = batcher[ports.InboxRow, ports.ReceiveResult]{
 		flush: r.flush, flushers: cfg.Flushers, size: cfg.Batch, depth: cfg.Queue, timeout: cfg.FlushTimeout,
+		patience: cfg.QueueTime, now: deps.Now,
 	}
 	return r, nil
 }
@@ -126,7 +132,7 @@ type Ack struct {
 // known to be stored), another error for a row that the store refuses. The end of
 // ctx ends the wait, never the commit.
 func (r *Receive) Deliver(ctx context.Context, cmd DeliverCommand) (Ack, error) {
-	row, err := r.verify(cmd)
+	row, err := r.accept(cmd)
 	if err != nil {
 		r.count(cmd.Provider, err)
 		return Ack{}, err
@@ -148,6 +154,15 @@ func (r *Receive) Deliver(ctx context.Context, cmd DeliverCommand) (Ack, error) 
 // Close waits for the flushes that are under way, or for the end of the context.
 // Call it after the listener has stopped taking requests.
 func (r *Receive) Close(ctx context.Context) error { return r.batch.wait(ctx) }
+
+// accept verifies a delivery unless there is no room for it: under an overload a
+// signature that is checked for nothing takes time from those that can be stored.
+func (r *Receive) accept(cmd DeliverCommand) (ports.InboxRow, error) {
+	if _, known := r.deps.Vendors.Vendor(cmd.Provider); known && r.batch.full() {
+		return ports.InboxRow{}, fmt.Errorf("store delivery: %w", ErrOverloaded)
+	}
+	return r.verify(cmd)
+}
 
 // verify turns a delivery into an inbox row, or refuses it.
 func (r *Receive) verify(cmd DeliverCommand) (ports.InboxRow, error) {

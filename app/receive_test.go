@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
@@ -150,6 +151,42 @@ func TestReceiveOverload(t *testing.T) {
 		}
 		if err := <-errs; !errors.Is(err, app.ErrOverloaded) {
 			t.Errorf("beyond the queue: %v", err)
+		}
+		close(g.open)
+		for range 3 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := r.Deliver(t.Context(), delivery("later")); err != nil {
+			t.Errorf("after the overload: %v", err)
+		}
+	})
+}
+
+// A database that has become slow makes the queue short, however few wait in it, and
+// what is refused costs no signature.
+func TestReceiveRefusesBehindASlowDatabase(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, g := gated(t, app.ReceiveConfig{Flushers: 1, QueueTime: time.Second})
+		errs := make(chan error, 3)
+		deliver := func(name string) {
+			go func() { _, err := r.Deliver(t.Context(), delivery(name)); errs <- err }()
+			synctest.Wait()
+		}
+		deliver("in hand")
+		deliver("waits")
+		time.Sleep(time.Second)
+		deliver("waits, too")
+		time.Sleep(time.Millisecond)
+		forged := delivery("beyond")
+		forged.Body = []byte("bad signature")
+		if _, err := r.Deliver(t.Context(), forged); !errors.Is(err, app.ErrOverloaded) {
+			t.Errorf("behind a delivery that waited for longer: %v", err)
+		}
+		if _, err := r.Deliver(t.Context(), app.DeliverCommand{Provider: "nobody", Token: "x"}); !errors.Is(err, app.ErrUnknownProvider) {
+			t.Errorf("an unknown provider: %v", err)
 		}
 		close(g.open)
 		for range 3 {

@@ -14,10 +14,8 @@ import (
 // too (I1). What is refused is told without detail, and everything that leaves
 // its commit in doubt is a 503, so that the vendor comes again.
 func (s *Server) callback(w http.ResponseWriter, r *http.Request, c *call) error {
-	if s.limits != nil {
-		if err := s.limits.take(r.PathValue("provider"), s.source(r), s.cfg.Now()); err != nil {
-			return err
-		}
+	if err := s.limits.take(r.PathValue("provider"), s.source(r), s.cfg.Now()); err != nil {
+		return err
 	}
 	if !isJSON(r) {
 		return problemMediaType

@@ -71,6 +71,11 @@ type Config struct {
 	// once; the rate rounded up when zero.
 	CallbackRate  float64
 	CallbackBurst int
+	// ProviderRate is how many deliveries per second are taken for one provider from
+	// all addresses together; 0 limits nothing. ProviderBurst is how many at once; the
+	// rate rounded up when zero.
+	ProviderRate  float64
+	ProviderBurst int
 
 	// Now is the clock of signed URLs and durations; time.Now when nil.
 	Now func() time.Time
@@ -121,6 +126,7 @@ func (c Config) WithDefaults() Config {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
 	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, 2*time.Second)
 	c.CallbackBurst = cmp.Or(c.CallbackBurst, int(math.Ceil(c.CallbackRate)))
+	c.ProviderBurst = cmp.Or(c.ProviderBurst, int(math.Ceil(c.ProviderRate)))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -153,6 +159,6 @@ func (c Config) Validate() error {
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")
 	}
-	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.ReadyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0, "a limit is negative")
+	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.ReadyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0 && c.ProviderRate >= 0 && c.ProviderBurst >= 0, "a limit is negative")
 	return errors.Join(faults...)
 }

@@ -16,15 +16,33 @@ import (
 // forgotten first.
 const limitSize = 16_384
 
-// limiter is a token bucket per vendor and source address. It keeps one stranger
-// from spending our signatures and our inbox on guesses; it is no proof of
-// anything. Safe for concurrent use.
+// limits are those of deliveries; a part that is nil limits nothing. The one of the
+// source comes first, so that a single stranger is stopped before it uses up what a
+// vendor may send.
+type limits struct{ source, provider *limiter }
+
+// take returns nil, or the problem of a sender that has to wait.
+func (l limits) take(provider string, source netip.Prefix, now time.Time) error {
+	if l.source != nil {
+		if err := l.source.take(limitKey{provider, source}, now); err != nil {
+			return err
+		}
+	}
+	if l.provider != nil {
+		return l.provider.take(limitKey{provider: provider}, now)
+	}
+	return nil
+}
+
+// limiter is a token bucket per key. It keeps strangers from spending our signatures
+// and our inbox on guesses; it is no proof of anything. Safe for concurrent use.
 type limiter struct {
 	perSecond rate.Limit
 	burst     int
 	buckets   *lru.Cache[limitKey, *rate.Limiter]
 }
 
+// limitKey is a vendor and, where each has its own bucket, the source.
 type limitKey struct {
 	provider string
 	source   netip.Prefix
@@ -42,9 +60,7 @@ func newLimiter(perSecond float64, burst int) *limiter {
 	return &limiter{perSecond: rate.Limit(perSecond), burst: max(burst, 1), buckets: buckets}
 }
 
-// take returns nil, or the problem of a source that has to wait.
-func (l *limiter) take(provider string, source netip.Prefix, now time.Time) error {
-	key := limitKey{provider, source}
+func (l *limiter) take(key limitKey, now time.Time) error {
 	bucket, ok := l.buckets.Get(key)
 	if !ok {
 		bucket = rate.NewLimiter(l.perSecond, l.burst)

@@ -33,6 +33,41 @@ func TestCallbackRate(t *testing.T) {
 	wantProblem(t, f.do(bad), http.StatusUnauthorized, "delivery_refused")
 }
 
+func TestProviderRate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	cfg := f.server.cfg
+	cfg.CallbackRate, cfg.CallbackBurst, cfg.ProviderRate, cfg.ProviderBurst = 1, 2, 4, 4
+	f.handler = must(New(cfg)).Handler()
+	from := func(remote string) request {
+		d := f.delivery("evt "+remote, "{}")
+		d.remote = remote
+		return d
+	}
+	for range 2 {
+		if w := f.do(from("198.51.100.7:99")); w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	for range 20 { // one address that sends too much uses up nothing of the others' share
+		wantProblem(t, f.do(from("198.51.100.7:99")), http.StatusTooManyRequests, "rate_limited")
+	}
+	for _, remote := range []string{"198.51.100.8:99", "198.51.100.9:99"} {
+		if w := f.do(from(remote)); w.Code != http.StatusNoContent {
+			t.Errorf("%s: %d %s", remote, w.Code, w.Body)
+		}
+	}
+	w := f.do(from("198.51.100.10:99"))
+	wantProblem(t, w, http.StatusTooManyRequests, "rate_limited")
+	if got := w.Header().Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After %q", got)
+	}
+	f.now = f.now.Add(250 * time.Millisecond)
+	if w := f.do(from("198.51.100.10:99")); w.Code != http.StatusNoContent {
+		t.Errorf("after a while: %d %s", w.Code, w.Body)
+	}
+}
+
 func TestSource(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -91,7 +91,7 @@ var (
 	problemUnavailable = problem(http.StatusServiceUnavailable, "unavailable", "The service cannot answer just now", "Repeat the request after the time in Retry-After.").sending("Retry-After", "2")
 	problemOverloaded  = problem(http.StatusServiceUnavailable, "overloaded", "The service has too much to do", "Repeat the request after the time in Retry-After.").sending("Retry-After", "5")
 	problemDelivery    = problem(http.StatusUnauthorized, "delivery_refused", "The delivery was not accepted", "Sign the body as it is sent, with the current secret and a fresh time, and send it again.")
-	problemLimited     = problem(http.StatusTooManyRequests, "rate_limited", "This address sends too much", "Repeat the delivery after the time in Retry-After.")
+	problemLimited     = problem(http.StatusTooManyRequests, "rate_limited", "Too much is sent", "Repeat the delivery after the time in Retry-After.")
 	problemCallback    = problem(http.StatusNotFound, "unknown_callback", "There is no such callback address", "Use the callback URL exactly as it was registered.")
 )
 

@@ -23,7 +23,7 @@ import (
 // Server holds the routes of a process.
 type Server struct {
 	cfg       Config
-	limits    *limiter
+	limits    limits
 	warnings  throttle
 	all       http.Handler
 	callbacks http.Handler
@@ -36,7 +36,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, limits: newLimiter(cfg.CallbackRate, cfg.CallbackBurst)}
+	s := &Server{cfg: cfg, limits: limits{newLimiter(cfg.CallbackRate, cfg.CallbackBurst), newLimiter(cfg.ProviderRate, cfg.ProviderBurst)}}
 	s.all = s.handler(s.routes())
 	s.callbacks = s.handler(append(s.callbackRoutes(), s.healthRoutes()...))
 	return s, nil

@@ -52,6 +52,9 @@ type Config struct {
 	// CallbackRate is how many deliveries per second one source address may send
 	// for one provider; 0 sets no limit.
 	CallbackRate float64 `yaml:"callback_rate" env:"AIVEDIO_CALLBACK_RATE"`
+	// ProviderCallbackRate is how many deliveries per second are taken for one
+	// provider from all addresses together; 0 sets no limit.
+	ProviderCallbackRate float64 `yaml:"provider_callback_rate" env:"AIVEDIO_PROVIDER_CALLBACK_RATE"`
 	// StopTimeout bounds an orderly stop.
 	StopTimeout time.Duration `yaml:"stop_timeout" env:"AIVEDIO_STOP_TIMEOUT"`
 	// LogFormat is json or text; LogLevel debug, info, warn or error.
@@ -120,6 +123,12 @@ type WorkConfig struct {
 	// Processors is into how many parts the inbox is split; each part is digested
 	// by one worker at a time. The same in every process.
 	Processors int `yaml:"processors" env:"AIVEDIO_PROCESSORS"`
+	// CallbackBatch is how many deliveries one commit stores at most, CallbackQueue
+	// how many may wait for theirs, CallbackWait how long: beyond either a delivery is
+	// refused with a 503.
+	CallbackBatch int           `yaml:"callback_batch" env:"AIVEDIO_CALLBACK_BATCH"`
+	CallbackQueue int           `yaml:"callback_queue" env:"AIVEDIO_CALLBACK_QUEUE"`
+	CallbackWait  time.Duration `yaml:"callback_wait" env:"AIVEDIO_CALLBACK_WAIT"`
 	// Submits, Polls and Fetches are calls under way at once.
 	Submits int `yaml:"submits" env:"AIVEDIO_SUBMITS"`
 	Polls   int `yaml:"polls" env:"AIVEDIO_POLLS"`
@@ -137,6 +146,11 @@ type WorkConfig struct {
 // submitter is what the submit role is told.
 func (w WorkConfig) submitter() app.SubmitterConfig {
 	return app.SubmitterConfig{Concurrency: w.Submits, CallTimeout: w.SubmitTimeout, Lease: w.SubmitLease}
+}
+
+// receive is what the callback role is told.
+func (c Config) receive() app.ReceiveConfig {
+	return app.ReceiveConfig{Flushers: c.Database.CallbackConns, Batch: c.Work.CallbackBatch, Queue: c.Work.CallbackQueue, QueueTime: c.Work.CallbackWait}
 }
 
 // media is what the media role is told.
@@ -169,7 +183,7 @@ func DefaultConfig() Config {
 		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events", GroupPrefix: "aivedio-"},
 		Media:    MediaConfig{MaxBytes: 2 << 30},
 		Work: WorkConfig{
-			Processors: 4, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
+			Processors: 4, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
 		},
 	}
@@ -206,8 +220,11 @@ func (c Config) Validate() error {
 	if err := errors.Join(c.Work.submitter().Validate(), c.Work.media().Validate()); err != nil {
 		bad("work: %w", err)
 	}
-	if c.CallbackRate < 0 {
-		bad("callback_rate must be 0, for no limit, or a number of deliveries per second")
+	if c.CallbackRate < 0 || c.ProviderCallbackRate < 0 {
+		bad("callback_rate and provider_callback_rate must be 0, for no limit, or a number of deliveries per second")
+	}
+	if c.Work.CallbackBatch < 1 || c.Work.CallbackQueue < c.Work.CallbackBatch || c.Work.CallbackWait < time.Millisecond {
+		bad("work.callback_batch must be at least 1, work.callback_queue no less than that, and work.callback_wait at least 1ms")
 	}
 	if c.StopTimeout < time.Second {
 		bad("stop_timeout must be at least 1s")

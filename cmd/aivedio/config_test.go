@@ -50,6 +50,8 @@ func TestConfigFaults(t *testing.T) {
 			c.Providers["replicate"] = ProviderConfig{Credits: -1, Accounts: c.Providers["replicate"].Accounts}
 		}, "credits"},
 		"no media":   {func(c *Config) { c.Media.Dir = "" }, "media.dir"},
+		"batch":      {func(c *Config) { c.Work.CallbackBatch = c.Work.CallbackQueue + 1 }, "work.callback_batch"},
+		"rate":       {func(c *Config) { c.ProviderCallbackRate = -1 }, "provider_callback_rate"},
 		"no workers": {func(c *Config) { c.Work.Polls = 0 }, "work:"},
 		"log format": {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
 	} {

@@ -45,7 +45,7 @@ func (r *runner) buildServers(api net.Listener) error {
 
 // httpConfig names the parts of the surface that the roles bring.
 func (r *runner) httpConfig() (httpapi.Config, error) {
-	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready, CallbackRate: r.cfg.CallbackRate}
+	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready, CallbackRate: r.cfg.CallbackRate, ProviderRate: r.cfg.ProviderCallbackRate}
 	var faults []error
 	for _, cidr := range r.cfg.TrustedProxies {
 		prefix, err := netip.ParsePrefix(cidr)
@@ -85,7 +85,7 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 }
 
 func (r *runner) mountCallback(cfg *httpapi.Config) error {
-	receive, err := app.NewReceive(app.ReceiveDeps{Env: r.env, Inbox: r.store, Vendors: r.vendors, Tokens: r.tokens}, app.ReceiveConfig{Flushers: r.cfg.Database.CallbackConns})
+	receive, err := app.NewReceive(app.ReceiveDeps{Env: r.env, Inbox: r.store, Vendors: r.vendors, Tokens: r.tokens}, r.cfg.receive())
 	if err != nil {
 		return err
 	}
