@@ -8,6 +8,10 @@ type Interval struct {
 	Cap  time.Duration
 }
 
+// Typical is how long jobs of a model usually take, from the accepted submit to the
+// end; zero while nobody knows.
+type Typical struct{ P50, P95 time.Duration }
+
 // Policy is what is known of a vendor and matters to a decision. It is data: the
 // zero value is completed by [Policy.WithDefaults].
 type Policy struct {

@@ -6,6 +6,8 @@ type Store interface {
 	Transitions
 	Inbox
 	Work
+	Durations
+	Watches
 	Reader
 	Events
 	Outbox

@@ -11,10 +11,21 @@ import (
 // are the truth; any index elsewhere only speeds them up.
 type Work interface {
 	// Claim returns due attempts, the longest due first. Kinds poll and reconcile
-	// take the poll lease for the caller, so that no other process queries the
-	// same attempt; the others take nothing, since the transition that follows is
-	// the lock.
+	// take the poll lease for the caller, kind submit the submit lease, so that no
+	// other process queries or submits the same attempt; the others take nothing,
+	// since the transition that follows is the lock.
+	//
+	// Kind poll knows two queues. First come attempts that somebody waits for: a
+	// delivery asked for the query, or, when the last query was claimed, the project
+	// was watched ([Watches]) or the job was near its end (from [NearDoneFrom] to
+	// [NearDoneUntil] of its model's P95). ClaimParams.ForOthers keeps a share of
+	// each claim for the rest.
 	Claim(ctx context.Context, params ClaimParams) ([]Job, error)
+	// PutOff gives claimed attempts back unworked, to be claimed again from a time
+	// of their own. Those whose lease is not the caller's any more are left alone.
+	// A poll becomes due at that time if that is later; a submit keeps its place in
+	// the queue.
+	PutOff(ctx context.Context, params PutOffParams) error
 
 	// ClaimOperations takes due operations under a lease.
 	ClaimOperations(ctx context.Context, params OperationClaim) ([]OperationJob, error)
@@ -27,7 +38,8 @@ type WorkKind string
 
 // The kinds of due work.
 const (
-	// WorkSubmit: attempts in created whose next_submit_at has come.
+	// WorkSubmit: attempts in created whose next_submit_at has come and no lease
+	// holds.
 	WorkSubmit WorkKind = "submit"
 	// WorkSubmitExpired: attempts in submitting whose lease has ended.
 	WorkSubmitExpired WorkKind = "submit_expired"
@@ -55,16 +67,42 @@ type ClaimParams struct {
 	// Except leaves these accounts out.
 	Except []AccountRef
 	Limit  int
-	// Lease and LeaseFor go with WorkPoll and WorkReconcile.
+	// ForOthers goes with WorkPoll: so many of Limit are not for the first queue.
+	// What the others do not need stays unused, and what the first queue does not
+	// need goes to the others.
+	ForOthers int
+	// Lease and LeaseFor go with the kinds that take a lease.
 	Lease    domain.ID
 	LeaseFor time.Duration
+}
+
+// A job counts as near its end from this share of its model's P95 to that one:
+// later nobody knows when it will end.
+const (
+	NearDoneFrom  = 0.7
+	NearDoneUntil = 2.0
+)
+
+// PutOffParams gives claimed attempts back.
+type PutOffParams struct {
+	// Kind and Lease are those of the claim.
+	Kind  WorkKind
+	Lease domain.ID
+	Jobs  []PutOffJob
+}
+
+// PutOffJob is one attempt that comes again later.
+type PutOffJob struct {
+	ID    domain.AttemptID
+	Until time.Time
 }
 
 // Job is an attempt whose time has come.
 type Job struct {
 	Task    domain.Task
 	Attempt domain.Attempt
-	Input   TaskInput
+	// Input is filled for kinds submit and reconcile, whose work may be a create.
+	Input TaskInput
 }
 
 // OperationClaim asks for due operations.

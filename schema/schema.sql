@@ -188,6 +188,7 @@ CREATE TABLE task_attempts (
     poll_count         INTEGER     NOT NULL DEFAULT 0,
     poll_failures      INTEGER     NOT NULL DEFAULT 0,
     poll_hint_at       TIMESTAMPTZ,
+    poll_first         BOOLEAN     NOT NULL DEFAULT false,
     last_query_at      TIMESTAMPTZ,
     next_reconcile_at  TIMESTAMPTZ,
     reconcile_count    INTEGER     NOT NULL DEFAULT 0,
@@ -209,9 +210,13 @@ CREATE TABLE task_attempts (
 -- Due work, one partial index per timer.
 CREATE INDEX idx_attempts_submit ON task_attempts (next_submit_at) WHERE status = 'created' AND next_submit_at IS NOT NULL;
 CREATE INDEX idx_attempts_submit_expired ON task_attempts (submit_lease_until) WHERE status = 'submitting';
-CREATE INDEX idx_attempts_poll ON task_attempts (next_poll_at) WHERE next_poll_at IS NOT NULL;
+-- Polls have two queues: what somebody waits for, and the rest. Claims take from
+-- both, each in the order of its due times.
+CREATE INDEX idx_attempts_poll_first ON task_attempts (next_poll_at) WHERE next_poll_at IS NOT NULL AND (poll_first OR poll_hint_at IS NOT NULL);
+CREATE INDEX idx_attempts_poll_rest ON task_attempts (next_poll_at) WHERE next_poll_at IS NOT NULL AND NOT (poll_first OR poll_hint_at IS NOT NULL);
 CREATE INDEX idx_attempts_reconcile ON task_attempts (next_reconcile_at) WHERE next_reconcile_at IS NOT NULL;
 CREATE INDEX idx_attempts_progress ON task_attempts (deferred_until) WHERE deferred_until IS NOT NULL;
+CREATE INDEX idx_attempts_succeeded ON task_attempts (provider, model, terminal_at) WHERE status = 'succeeded' AND submitted_at IS NOT NULL;
 CREATE INDEX idx_attempts_overdue ON task_attempts (COALESCE(submitted_at, created_at)) WHERE NOT overdue AND terminal_at IS NULL;
 
 -- ---------------------------------------------------------------- events
@@ -582,6 +587,24 @@ CREATE TABLE provider_callers (
     id      UUID        PRIMARY KEY,
     seen_at TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
+
+-- How long jobs of a model take, from its newest successes.
+CREATE TABLE model_durations (
+    provider   TEXT        NOT NULL,
+    model      TEXT        NOT NULL,
+    p50_ms     BIGINT      NOT NULL CHECK (p50_ms >= 0),
+    p95_ms     BIGINT      NOT NULL CHECK (p95_ms >= p50_ms),
+    samples    INTEGER     NOT NULL CHECK (samples > 0),
+    updated_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (provider, model)
+);
+
+-- Projects that somebody looks at. Only an order of work hangs on it, so it is
+-- not logged: after a crash the gateways fill it again.
+CREATE UNLOGGED TABLE watched_projects (
+    project_id UUID        PRIMARY KEY,
+    until      TIMESTAMPTZ NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 
 -- ---------------------------------------------------------------- functions
 

@@ -30,8 +30,12 @@ type Store struct {
 
 	tasks    map[domain.TaskID]taskRow
 	attempts map[domain.AttemptID]attemptRow
-	// waiting holds the attempts that some timer may concern.
+	// waiting holds the attempts that some timer may concern, first those of them
+	// whose next query somebody waits for.
 	waiting    map[domain.AttemptID]struct{}
+	first      map[domain.AttemptID]struct{}
+	watched    map[domain.ProjectID]time.Time
+	durations  map[modelKey]ports.ModelDuration
 	ofProject  map[domain.ProjectID][]domain.TaskID
 	byToken    map[string]domain.AttemptID
 	byProvider map[providerKey]domain.AttemptID
@@ -81,6 +85,9 @@ func NewStore(now func() time.Time) *Store {
 		tasks:       map[domain.TaskID]taskRow{},
 		attempts:    map[domain.AttemptID]attemptRow{},
 		waiting:     map[domain.AttemptID]struct{}{},
+		first:       map[domain.AttemptID]struct{}{},
+		watched:     map[domain.ProjectID]time.Time{},
+		durations:   map[modelKey]ports.ModelDuration{},
 		ofProject:   map[domain.ProjectID][]domain.TaskID{},
 		byToken:     map[string]domain.AttemptID{},
 		byProvider:  map[providerKey]domain.AttemptID{},

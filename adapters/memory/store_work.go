@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,11 +16,7 @@ func (s *Store) Claim(ctx context.Context, params ports.ClaimParams) ([]ports.Jo
 	var jobs []ports.Job
 	err := s.write(ctx, func(x *tx) error {
 		for _, a := range s.dueAttempts(params) {
-			if params.Kind == ports.WorkPoll || params.Kind == ports.WorkReconcile {
-				until := params.Now.Add(params.LeaseFor)
-				a.PollLease, a.PollLeaseUntil = params.Lease, &until
-				put(x, s.attempts, a.ID, a)
-			}
+			x.lease(a, params)
 			jobs = append(jobs, s.job(a.ID))
 		}
 		return nil
@@ -30,12 +27,31 @@ func (s *Store) Claim(ctx context.Context, params ports.ClaimParams) ([]ports.Jo
 	return jobs, nil
 }
 
+// lease takes an attempt for the caller, where the kind has a lease.
+func (x *tx) lease(a attemptRow, params ports.ClaimParams) {
+	until := params.Now.Add(params.LeaseFor)
+	switch params.Kind {
+	case ports.WorkSubmit:
+		a.SubmitLease, a.SubmitLeaseUntil = params.Lease, &until
+	case ports.WorkPoll:
+		a.PollLease, a.PollLeaseUntil = params.Lease, &until
+		x.order(a.Attempt, params.Now)
+	case ports.WorkReconcile:
+		a.PollLease, a.PollLeaseUntil = params.Lease, &until
+	default:
+		return
+	}
+	put(x, x.attempts, a.ID, a)
+}
+
+// dueRow is an attempt with the moment that counts.
+type dueRow struct {
+	attemptRow
+	at time.Time
+}
+
 // dueAttempts lists the attempts that the claim is about, the longest due first.
 func (s *Store) dueAttempts(params ports.ClaimParams) []attemptRow {
-	type dueRow struct {
-		attemptRow
-		at time.Time
-	}
 	var due []dueRow
 	for id := range s.waiting {
 		a := s.attempts[id]
@@ -47,14 +63,36 @@ func (s *Store) dueAttempts(params ports.ClaimParams) []attemptRow {
 			due = append(due, dueRow{a, *at})
 		}
 	}
-	slices.SortFunc(due, func(a, b dueRow) int {
-		return cmp.Or(a.at.Compare(b.at), slices.Compare(a.ID.ID[:], b.ID.ID[:]))
-	})
+	slices.SortFunc(due, longestDue)
+	if params.Kind == ports.WorkPoll {
+		due = s.share(due, params)
+	}
 	var rows []attemptRow
 	for _, row := range due[:min(max(params.Limit, 0), len(due))] {
 		rows = append(rows, row.attemptRow)
 	}
 	return rows
+}
+
+func longestDue(a, b dueRow) int {
+	return cmp.Or(a.at.Compare(b.at), slices.Compare(a.ID.ID[:], b.ID.ID[:]))
+}
+
+// share takes from the two queues of polls what a claim may have of each.
+func (s *Store) share(due []dueRow, params ports.ClaimParams) []dueRow {
+	var first, rest []dueRow
+	for _, row := range due {
+		if _, ok := s.first[row.ID]; ok || row.PollHintAt != nil {
+			first = append(first, row)
+		} else {
+			rest = append(rest, row)
+		}
+	}
+	limit := max(params.Limit, 0)
+	first = first[:min(len(first), max(limit-max(params.ForOthers, 0), 0))]
+	both := append(first, rest[:min(len(rest), limit-len(first))]...)
+	slices.SortFunc(both, longestDue)
+	return both
 }
 
 // wanted reports whether the claim is about the attempt's account.
@@ -69,7 +107,7 @@ func dueAt(a domain.Attempt, params ports.ClaimParams) *time.Time {
 	leased := !a.PollLease.IsZero() && a.PollLeaseUntil != nil && a.PollLeaseUntil.After(params.Now)
 	switch params.Kind {
 	case ports.WorkSubmit:
-		if a.Status == domain.AttemptCreated {
+		if a.Status == domain.AttemptCreated && (a.SubmitLeaseUntil == nil || !a.SubmitLeaseUntil.After(params.Now)) {
 			return a.NextSubmitAt
 		}
 	case ports.WorkSubmitExpired:
@@ -98,4 +136,42 @@ func dueAt(a domain.Attempt, params ports.ClaimParams) *time.Time {
 // submit has a case of its own already.
 func canBeOverdue(a domain.Attempt) bool {
 	return !a.Status.Terminal() && !a.Overdue && a.Status != domain.AttemptSubmitUnknown
+}
+
+// PutOff implements ports.Work.
+func (s *Store) PutOff(ctx context.Context, params ports.PutOffParams) error {
+	return s.write(ctx, func(x *tx) error {
+		for _, job := range params.Jobs {
+			a, ok := x.attempts[job.ID]
+			if !ok {
+				continue
+			}
+			switch params.Kind {
+			case ports.WorkSubmit:
+				if a.SubmitLease == params.Lease && a.Status == domain.AttemptCreated {
+					a.SubmitLeaseUntil = &job.Until
+				}
+			case ports.WorkPoll:
+				if a.PollLease == params.Lease {
+					a.PollLease, a.PollLeaseUntil, a.NextPollAt = domain.ID{}, nil, later(a.NextPollAt, job.Until)
+				}
+			case ports.WorkReconcile:
+				if a.PollLease == params.Lease {
+					a.PollLease, a.PollLeaseUntil, a.NextReconcileAt = domain.ID{}, nil, later(a.NextReconcileAt, job.Until)
+				}
+			default:
+				return fmt.Errorf("%w: kind of work %q has no lease", errData, params.Kind)
+			}
+			put(x, x.attempts, a.ID, a)
+		}
+		return nil
+	})
+}
+
+// later moves a timer that runs to a later moment.
+func later(timer *time.Time, until time.Time) *time.Time {
+	if timer == nil || !timer.Before(until) {
+		return timer
+	}
+	return &until
 }

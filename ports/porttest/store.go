@@ -84,6 +84,7 @@ func storeGroups() []storeGroup {
 		{"Ledger", ledgerTests(), shared},
 		{"Operations", operationTests(), false},
 		{"Work", workTests(), false},
+		{"Queue", queueTests(), false},
 		{"Receive", receiveTests(), false},
 		{"Process", processTests(), false},
 		{"Revive", reviveTests(), false},

@@ -59,16 +59,19 @@ func wantJobs(t *testing.T, what string, jobs []ports.Job, want ...made) {
 
 func workSubmit(t *testing.T, b *storeBench) {
 	m := b.create()
-	jobs := b.claim(ports.WorkSubmit, domain.ID{})
+	jobs := b.claim(ports.WorkSubmit, newID())
 	wantJobs(t, "a new attempt", jobs, m)
 	if len(jobs) == 1 && (jobs[0].Input.Prompt == "" || jobs[0].Attempt.Status != domain.AttemptCreated) {
 		t.Errorf("job %+v", jobs[0])
 	}
-	wantJobs(t, "the same again, since nothing is taken", b.claim(ports.WorkSubmit, domain.ID{}), m)
+	wantJobs(t, "while the lease holds", b.claim(ports.WorkSubmit, newID()))
+	b.Clock.Advance(time.Minute)
+	wantJobs(t, "after the lease", b.claim(ports.WorkSubmit, newID()), m)
 
 	start := b.started(m)
 	b.must(start)
-	wantJobs(t, "while it is submitted", b.claim(ports.WorkSubmit, domain.ID{}))
+	b.Clock.Advance(2 * time.Minute)
+	wantJobs(t, "while it is submitted", b.claim(ports.WorkSubmit, newID()))
 	second := b.apply(b.started(m))[0]
 	wantVerdict(t, "a second start", second, domain.VerdictIgnored, domain.ReasonNotSubmittable)
 
@@ -291,9 +294,10 @@ func workProvider(t *testing.T, b *storeBench) {
 	p := b.params()
 	p.Attempt.Provider = "other"
 	foreign := b.createWith(p)
-	wantJobs(t, "of one vendor", b.claimWith(ports.ClaimParams{Kind: ports.WorkSubmit, Provider: acme, Limit: 10}), mine)
-	wantJobs(t, "of the other", b.claimWith(ports.ClaimParams{Kind: ports.WorkSubmit, Provider: "other", Limit: 10}), foreign)
-	if jobs := b.claim(ports.WorkSubmit, domain.ID{}); len(jobs) != 2 {
+	wantJobs(t, "of one vendor", b.claimWith(ports.ClaimParams{Kind: ports.WorkSubmit, Provider: acme, Limit: 10, Lease: newID(), LeaseFor: time.Minute}), mine)
+	wantJobs(t, "of the other", b.claimWith(ports.ClaimParams{Kind: ports.WorkSubmit, Provider: "other", Limit: 10, Lease: newID(), LeaseFor: time.Minute}), foreign)
+	b.Clock.Advance(time.Minute)
+	if jobs := b.claim(ports.WorkSubmit, newID()); len(jobs) != 2 {
 		t.Errorf("%d jobs of all vendors, want 2", len(jobs))
 	}
 }

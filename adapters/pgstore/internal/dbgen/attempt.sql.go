@@ -66,7 +66,7 @@ func (q *Queries) AttemptInsert(ctx context.Context, arg *AttemptInsertParams) e
 }
 
 const attemptJob = `-- name: AttemptJob :one
-SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
+SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM task_attempts a
 JOIN generation_tasks t ON t.id = a.task_id
 JOIN task_inputs i ON i.task_id = a.task_id
@@ -137,6 +137,7 @@ func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow
 		&i.TaskAttempt.PollCount,
 		&i.TaskAttempt.PollFailures,
 		&i.TaskAttempt.PollHintAt,
+		&i.TaskAttempt.PollFirst,
 		&i.TaskAttempt.LastQueryAt,
 		&i.TaskAttempt.NextReconcileAt,
 		&i.TaskAttempt.ReconcileCount,
@@ -162,7 +163,7 @@ func (q *Queries) AttemptJob(ctx context.Context, id pgtype.UUID) (AttemptJobRow
 }
 
 const attemptJobs = `-- name: AttemptJobs :many
-SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
+SELECT t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 FROM (SELECT unnest($1::uuid[]) AS id, unnest($2::int[]) AS ord) w
 JOIN task_attempts a ON a.id = w.id
 JOIN generation_tasks t ON t.id = a.task_id
@@ -240,6 +241,7 @@ func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int
 			&i.TaskAttempt.PollCount,
 			&i.TaskAttempt.PollFailures,
 			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.PollFirst,
 			&i.TaskAttempt.LastQueryAt,
 			&i.TaskAttempt.NextReconcileAt,
 			&i.TaskAttempt.ReconcileCount,
@@ -272,7 +274,7 @@ func (q *Queries) AttemptJobs(ctx context.Context, ids []pgtype.UUID, ords []int
 }
 
 const attemptLock = `-- name: AttemptLock :many
-SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash, status, last_provider_seq, last_provider_at, progress, progress_at, deferred_progress, deferred_until, outputs, error_class, error_code, submit_lease, submit_lease_until, next_submit_at, submit_count, submitted_at, poll_lease, poll_lease_until, next_poll_at, poll_count, poll_failures, poll_hint_at, last_query_at, next_reconcile_at, reconcile_count, overdue, conflicted, credits, closing, adopted_by, created_at, updated_at, terminal_at FROM task_attempts WHERE id IN (
+SELECT id, task_id, attempt_no, provider, model, account_id, base_url, client_request_id, provider_task_id, token_hash, status, last_provider_seq, last_provider_at, progress, progress_at, deferred_progress, deferred_until, outputs, error_class, error_code, submit_lease, submit_lease_until, next_submit_at, submit_count, submitted_at, poll_lease, poll_lease_until, next_poll_at, poll_count, poll_failures, poll_hint_at, poll_first, last_query_at, next_reconcile_at, reconcile_count, overdue, conflicted, credits, closing, adopted_by, created_at, updated_at, terminal_at FROM task_attempts WHERE id IN (
     SELECT unnest($1::uuid[])
     UNION
     SELECT t.current_attempt_id FROM generation_tasks t WHERE t.id = ANY($2::uuid[])
@@ -322,6 +324,7 @@ func (q *Queries) AttemptLock(ctx context.Context, ids []pgtype.UUID, taskIds []
 			&i.PollCount,
 			&i.PollFailures,
 			&i.PollHintAt,
+			&i.PollFirst,
 			&i.LastQueryAt,
 			&i.NextReconcileAt,
 			&i.ReconcileCount,

@@ -170,6 +170,15 @@ type Member struct {
 	CreatedAt pgtype.Timestamptz
 }
 
+type ModelDuration struct {
+	Provider  string
+	Model     string
+	P50Ms     int64
+	P95Ms     int64
+	Samples   int32
+	UpdatedAt pgtype.Timestamptz
+}
+
 type Observation struct {
 	ID                 int64
 	TaskID             pgtype.UUID
@@ -384,6 +393,7 @@ type TaskAttempt struct {
 	PollCount        int32
 	PollFailures     int32
 	PollHintAt       *time.Time
+	PollFirst        bool
 	LastQueryAt      *time.Time
 	NextReconcileAt  *time.Time
 	ReconcileCount   int32
@@ -429,4 +439,9 @@ type Tenant struct {
 	ID        pgtype.UUID
 	Name      string
 	CreatedAt pgtype.Timestamptz
+}
+
+type WatchedProject struct {
+	ProjectID pgtype.UUID
+	Until     pgtype.Timestamptz
 }

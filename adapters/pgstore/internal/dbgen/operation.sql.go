@@ -23,7 +23,7 @@ WITH due AS (
     FROM due WHERE o.id = due.id
     RETURNING o.id, o.task_id, o.attempt_id, o.tries, due.due_at
 )
-SELECT leased.id, leased.tries, t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at
+SELECT leased.id, leased.tries, t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at
 FROM leased
 JOIN generation_tasks t ON t.id = leased.task_id
 JOIN task_attempts a ON a.id = leased.attempt_id
@@ -117,6 +117,7 @@ func (q *Queries) OperationClaim(ctx context.Context, arg *OperationClaimParams)
 			&i.TaskAttempt.PollCount,
 			&i.TaskAttempt.PollFailures,
 			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.PollFirst,
 			&i.TaskAttempt.LastQueryAt,
 			&i.TaskAttempt.NextReconcileAt,
 			&i.TaskAttempt.ReconcileCount,

@@ -58,57 +58,171 @@ func (q *Queries) WorkOverdue(ctx context.Context, arg *WorkOverdueParams) ([]pg
 }
 
 const workPoll = `-- name: WorkPoll :many
-WITH due AS (
-    SELECT a.id, a.next_poll_at AS due_at FROM task_attempts a
-    WHERE a.next_poll_at IS NOT NULL AND a.next_poll_at <= $1
-      AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $1)
-      AND ($2::text = '' OR a.provider = $2) AND ($3::text = '' OR a.account_id = $3)
-      AND NOT (a.provider || ':' || a.account_id = ANY($4::text[]))
-    ORDER BY a.next_poll_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED
-), leased AS (
-    UPDATE task_attempts a SET poll_lease = $6::uuid, poll_lease_until = $7::timestamptz
-    FROM due WHERE a.id = due.id
-    RETURNING a.id, due.due_at
+WITH first AS (
+    SELECT a.id FROM task_attempts a
+    WHERE a.next_poll_at IS NOT NULL AND (a.poll_first OR a.poll_hint_at IS NOT NULL) AND a.next_poll_at <= $3
+      AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $3)
+      AND ($4::text = '' OR a.provider = $4) AND ($5::text = '' OR a.account_id = $5)
+      AND NOT (a.provider || ':' || a.account_id = ANY($6::text[]))
+    ORDER BY a.next_poll_at LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED
+), rest AS (
+    SELECT a.id FROM task_attempts a
+    WHERE a.next_poll_at IS NOT NULL AND NOT (a.poll_first OR a.poll_hint_at IS NOT NULL) AND a.next_poll_at <= $3
+      AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $3)
+      AND ($4::text = '' OR a.provider = $4) AND ($5::text = '' OR a.account_id = $5)
+      AND NOT (a.provider || ':' || a.account_id = ANY($6::text[]))
+    ORDER BY a.next_poll_at LIMIT $8 FOR NO KEY UPDATE SKIP LOCKED
+), due AS (
+    SELECT first.id FROM first UNION ALL SELECT rest.id FROM rest LIMIT $8
 )
-SELECT leased.id FROM leased ORDER BY leased.due_at
+UPDATE task_attempts a SET
+    poll_lease = $1::uuid, poll_lease_until = $2::timestamptz,
+    poll_first = EXISTS (SELECT 1 FROM watched_projects w WHERE w.project_id = t.project_id AND w.until > $3)
+        OR EXISTS (SELECT 1 FROM model_durations m WHERE m.provider = a.provider AND m.model = a.model
+            AND a.submitted_at + make_interval(secs => m.p95_ms * 0.0007) <= $3
+            AND a.submitted_at + make_interval(secs => m.p95_ms * 0.002) > $3)
+FROM due, generation_tasks t
+WHERE a.id = due.id AND t.id = a.task_id
+RETURNING t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at
 `
 
 type WorkPollParams struct {
-	Now        *time.Time
+	Lease      pgtype.UUID
+	LeaseUntil pgtype.Timestamptz
+	Now        pgtype.Timestamptz
 	Provider   string
 	AccountID  string
 	LeftOut    []string
+	FirstRows  int32
 	MaxRows    int32
-	Lease      pgtype.UUID
-	LeaseUntil pgtype.Timestamptz
 }
 
-func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]pgtype.UUID, error) {
+type WorkPollRow struct {
+	GenerationTask GenerationTask
+	TaskAttempt    TaskAttempt
+}
+
+// What somebody waits for comes first, up to first_rows; the others get what is
+// left. Whether the next query of an attempt comes first is settled here, in the
+// write that takes the lease: while its project is watched, and from 0.7 to twice
+// the P95 of its model. Rows are locked as they are read, so no more than max_rows.
+func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]WorkPollRow, error) {
 	rows, err := q.db.Query(ctx, workPoll,
+		arg.Lease,
+		arg.LeaseUntil,
 		arg.Now,
 		arg.Provider,
 		arg.AccountID,
 		arg.LeftOut,
+		arg.FirstRows,
 		arg.MaxRows,
-		arg.Lease,
-		arg.LeaseUntil,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []pgtype.UUID
+	var items []WorkPollRow
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i WorkPollRow
+		if err := rows.Scan(
+			&i.GenerationTask.ID,
+			&i.GenerationTask.TenantID,
+			&i.GenerationTask.ProjectID,
+			&i.GenerationTask.UserID,
+			&i.GenerationTask.Status,
+			&i.GenerationTask.Phase,
+			&i.GenerationTask.Cancel,
+			&i.GenerationTask.UnknownSince,
+			&i.GenerationTask.Stage,
+			&i.GenerationTask.Progress,
+			&i.GenerationTask.Version,
+			&i.GenerationTask.LastEventID,
+			&i.GenerationTask.CurrentAttemptID,
+			&i.GenerationTask.AttemptCount,
+			&i.GenerationTask.OnLateSuccess,
+			&i.GenerationTask.AssetID,
+			&i.GenerationTask.ErrorCode,
+			&i.GenerationTask.ErrorRetryable,
+			&i.GenerationTask.ErrorTraceID,
+			&i.GenerationTask.TraceID,
+			&i.GenerationTask.CreatedAt,
+			&i.GenerationTask.UpdatedAt,
+			&i.GenerationTask.TerminalAt,
+			&i.TaskAttempt.ID,
+			&i.TaskAttempt.TaskID,
+			&i.TaskAttempt.AttemptNo,
+			&i.TaskAttempt.Provider,
+			&i.TaskAttempt.Model,
+			&i.TaskAttempt.AccountID,
+			&i.TaskAttempt.BaseUrl,
+			&i.TaskAttempt.ClientRequestID,
+			&i.TaskAttempt.ProviderTaskID,
+			&i.TaskAttempt.TokenHash,
+			&i.TaskAttempt.Status,
+			&i.TaskAttempt.LastProviderSeq,
+			&i.TaskAttempt.LastProviderAt,
+			&i.TaskAttempt.Progress,
+			&i.TaskAttempt.ProgressAt,
+			&i.TaskAttempt.DeferredProgress,
+			&i.TaskAttempt.DeferredUntil,
+			&i.TaskAttempt.Outputs,
+			&i.TaskAttempt.ErrorClass,
+			&i.TaskAttempt.ErrorCode,
+			&i.TaskAttempt.SubmitLease,
+			&i.TaskAttempt.SubmitLeaseUntil,
+			&i.TaskAttempt.NextSubmitAt,
+			&i.TaskAttempt.SubmitCount,
+			&i.TaskAttempt.SubmittedAt,
+			&i.TaskAttempt.PollLease,
+			&i.TaskAttempt.PollLeaseUntil,
+			&i.TaskAttempt.NextPollAt,
+			&i.TaskAttempt.PollCount,
+			&i.TaskAttempt.PollFailures,
+			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.PollFirst,
+			&i.TaskAttempt.LastQueryAt,
+			&i.TaskAttempt.NextReconcileAt,
+			&i.TaskAttempt.ReconcileCount,
+			&i.TaskAttempt.Overdue,
+			&i.TaskAttempt.Conflicted,
+			&i.TaskAttempt.Credits,
+			&i.TaskAttempt.Closing,
+			&i.TaskAttempt.AdoptedBy,
+			&i.TaskAttempt.CreatedAt,
+			&i.TaskAttempt.UpdatedAt,
+			&i.TaskAttempt.TerminalAt,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	return items, nil
+}
+
+const workPollPutOff = `-- name: WorkPollPutOff :execrows
+UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
+    next_poll_at = CASE WHEN a.next_poll_at < i.due_at THEN i.due_at ELSE a.next_poll_at END
+FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.poll_lease = $2::uuid ORDER BY o.id FOR NO KEY UPDATE))
+`
+
+type WorkPollPutOffParams struct {
+	Ids    []pgtype.UUID
+	Lease  pgtype.UUID
+	DueAts []pgtype.Timestamptz
+}
+
+// Gives leased polls back, to be due again at a time of their own.
+func (q *Queries) WorkPollPutOff(ctx context.Context, arg *WorkPollPutOffParams) (int64, error) {
+	result, err := q.db.Exec(ctx, workPollPutOff, arg.Ids, arg.Lease, arg.DueAts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const workProgress = `-- name: WorkProgress :many
@@ -155,51 +269,132 @@ func (q *Queries) WorkProgress(ctx context.Context, arg *WorkProgressParams) ([]
 
 const workReconcile = `-- name: WorkReconcile :many
 WITH due AS (
-    SELECT a.id, a.next_reconcile_at AS due_at FROM task_attempts a
-    WHERE a.next_reconcile_at IS NOT NULL AND a.next_reconcile_at <= $1
-      AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $1)
-      AND ($2::text = '' OR a.provider = $2) AND ($3::text = '' OR a.account_id = $3)
-      AND NOT (a.provider || ':' || a.account_id = ANY($4::text[]))
-    ORDER BY a.next_reconcile_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED
-), leased AS (
-    UPDATE task_attempts a SET poll_lease = $6::uuid, poll_lease_until = $7::timestamptz
-    FROM due WHERE a.id = due.id
-    RETURNING a.id, due.due_at
+    SELECT a.id FROM task_attempts a
+    WHERE a.next_reconcile_at IS NOT NULL AND a.next_reconcile_at <= $3
+      AND (a.poll_lease_until IS NULL OR a.poll_lease_until <= $3)
+      AND ($4::text = '' OR a.provider = $4) AND ($5::text = '' OR a.account_id = $5)
+      AND NOT (a.provider || ':' || a.account_id = ANY($6::text[]))
+    ORDER BY a.next_reconcile_at LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT leased.id FROM leased ORDER BY leased.due_at
+UPDATE task_attempts a SET poll_lease = $1::uuid, poll_lease_until = $2::timestamptz
+FROM due, generation_tasks t, task_inputs i
+WHERE a.id = due.id AND t.id = a.task_id AND i.task_id = a.task_id
+RETURNING t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 `
 
 type WorkReconcileParams struct {
+	Lease      pgtype.UUID
+	LeaseUntil pgtype.Timestamptz
 	Now        *time.Time
 	Provider   string
 	AccountID  string
 	LeftOut    []string
 	MaxRows    int32
-	Lease      pgtype.UUID
-	LeaseUntil pgtype.Timestamptz
 }
 
-func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) ([]pgtype.UUID, error) {
+type WorkReconcileRow struct {
+	GenerationTask GenerationTask
+	TaskAttempt    TaskAttempt
+	TaskInput      TaskInput
+}
+
+func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) ([]WorkReconcileRow, error) {
 	rows, err := q.db.Query(ctx, workReconcile,
+		arg.Lease,
+		arg.LeaseUntil,
 		arg.Now,
 		arg.Provider,
 		arg.AccountID,
 		arg.LeftOut,
 		arg.MaxRows,
-		arg.Lease,
-		arg.LeaseUntil,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []pgtype.UUID
+	var items []WorkReconcileRow
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i WorkReconcileRow
+		if err := rows.Scan(
+			&i.GenerationTask.ID,
+			&i.GenerationTask.TenantID,
+			&i.GenerationTask.ProjectID,
+			&i.GenerationTask.UserID,
+			&i.GenerationTask.Status,
+			&i.GenerationTask.Phase,
+			&i.GenerationTask.Cancel,
+			&i.GenerationTask.UnknownSince,
+			&i.GenerationTask.Stage,
+			&i.GenerationTask.Progress,
+			&i.GenerationTask.Version,
+			&i.GenerationTask.LastEventID,
+			&i.GenerationTask.CurrentAttemptID,
+			&i.GenerationTask.AttemptCount,
+			&i.GenerationTask.OnLateSuccess,
+			&i.GenerationTask.AssetID,
+			&i.GenerationTask.ErrorCode,
+			&i.GenerationTask.ErrorRetryable,
+			&i.GenerationTask.ErrorTraceID,
+			&i.GenerationTask.TraceID,
+			&i.GenerationTask.CreatedAt,
+			&i.GenerationTask.UpdatedAt,
+			&i.GenerationTask.TerminalAt,
+			&i.TaskAttempt.ID,
+			&i.TaskAttempt.TaskID,
+			&i.TaskAttempt.AttemptNo,
+			&i.TaskAttempt.Provider,
+			&i.TaskAttempt.Model,
+			&i.TaskAttempt.AccountID,
+			&i.TaskAttempt.BaseUrl,
+			&i.TaskAttempt.ClientRequestID,
+			&i.TaskAttempt.ProviderTaskID,
+			&i.TaskAttempt.TokenHash,
+			&i.TaskAttempt.Status,
+			&i.TaskAttempt.LastProviderSeq,
+			&i.TaskAttempt.LastProviderAt,
+			&i.TaskAttempt.Progress,
+			&i.TaskAttempt.ProgressAt,
+			&i.TaskAttempt.DeferredProgress,
+			&i.TaskAttempt.DeferredUntil,
+			&i.TaskAttempt.Outputs,
+			&i.TaskAttempt.ErrorClass,
+			&i.TaskAttempt.ErrorCode,
+			&i.TaskAttempt.SubmitLease,
+			&i.TaskAttempt.SubmitLeaseUntil,
+			&i.TaskAttempt.NextSubmitAt,
+			&i.TaskAttempt.SubmitCount,
+			&i.TaskAttempt.SubmittedAt,
+			&i.TaskAttempt.PollLease,
+			&i.TaskAttempt.PollLeaseUntil,
+			&i.TaskAttempt.NextPollAt,
+			&i.TaskAttempt.PollCount,
+			&i.TaskAttempt.PollFailures,
+			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.PollFirst,
+			&i.TaskAttempt.LastQueryAt,
+			&i.TaskAttempt.NextReconcileAt,
+			&i.TaskAttempt.ReconcileCount,
+			&i.TaskAttempt.Overdue,
+			&i.TaskAttempt.Conflicted,
+			&i.TaskAttempt.Credits,
+			&i.TaskAttempt.Closing,
+			&i.TaskAttempt.AdoptedBy,
+			&i.TaskAttempt.CreatedAt,
+			&i.TaskAttempt.UpdatedAt,
+			&i.TaskAttempt.TerminalAt,
+			&i.TaskInput.TaskID,
+			&i.TaskInput.Prompt,
+			&i.TaskInput.ImageUrl,
+			&i.TaskInput.DurationSeconds,
+			&i.TaskInput.AspectRatio,
+			&i.TaskInput.Resolution,
+			&i.TaskInput.Seed,
+			&i.TaskInput.Extra,
+			&i.TaskInput.Metadata,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -207,27 +402,66 @@ func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) (
 	return items, nil
 }
 
+const workReconcilePutOff = `-- name: WorkReconcilePutOff :execrows
+UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
+    next_reconcile_at = CASE WHEN a.next_reconcile_at < i.due_at THEN i.due_at ELSE a.next_reconcile_at END
+FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.poll_lease = $2::uuid ORDER BY o.id FOR NO KEY UPDATE))
+`
+
+type WorkReconcilePutOffParams struct {
+	Ids    []pgtype.UUID
+	Lease  pgtype.UUID
+	DueAts []pgtype.Timestamptz
+}
+
+func (q *Queries) WorkReconcilePutOff(ctx context.Context, arg *WorkReconcilePutOffParams) (int64, error) {
+	result, err := q.db.Exec(ctx, workReconcilePutOff, arg.Ids, arg.Lease, arg.DueAts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const workSubmit = `-- name: WorkSubmit :many
 
-SELECT id FROM task_attempts
-WHERE status = 'created' AND next_submit_at IS NOT NULL AND next_submit_at <= $1
-  AND ($2::text = '' OR provider = $2) AND ($3::text = '' OR account_id = $3)
-  AND NOT (provider || ':' || account_id = ANY($4::text[]))
-ORDER BY next_submit_at LIMIT $5
+WITH due AS (
+    SELECT a.id FROM task_attempts a
+    WHERE a.status = 'created' AND a.next_submit_at IS NOT NULL AND a.next_submit_at <= $3
+      AND (a.submit_lease_until IS NULL OR a.submit_lease_until <= $3)
+      AND ($4::text = '' OR a.provider = $4) AND ($5::text = '' OR a.account_id = $5)
+      AND NOT (a.provider || ':' || a.account_id = ANY($6::text[]))
+    ORDER BY a.next_submit_at LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE task_attempts a SET submit_lease = $1::uuid, submit_lease_until = $2::timestamptz
+FROM due, generation_tasks t, task_inputs i
+WHERE a.id = due.id AND t.id = a.task_id AND i.task_id = a.task_id
+RETURNING t.id, t.tenant_id, t.project_id, t.user_id, t.status, t.phase, t.cancel, t.unknown_since, t.stage, t.progress, t.version, t.last_event_id, t.current_attempt_id, t.attempt_count, t.on_late_success, t.asset_id, t.error_code, t.error_retryable, t.error_trace_id, t.trace_id, t.created_at, t.updated_at, t.terminal_at, a.id, a.task_id, a.attempt_no, a.provider, a.model, a.account_id, a.base_url, a.client_request_id, a.provider_task_id, a.token_hash, a.status, a.last_provider_seq, a.last_provider_at, a.progress, a.progress_at, a.deferred_progress, a.deferred_until, a.outputs, a.error_class, a.error_code, a.submit_lease, a.submit_lease_until, a.next_submit_at, a.submit_count, a.submitted_at, a.poll_lease, a.poll_lease_until, a.next_poll_at, a.poll_count, a.poll_failures, a.poll_hint_at, a.poll_first, a.last_query_at, a.next_reconcile_at, a.reconcile_count, a.overdue, a.conflicted, a.credits, a.closing, a.adopted_by, a.created_at, a.updated_at, a.terminal_at, i.task_id, i.prompt, i.image_url, i.duration_seconds, i.aspect_ratio, i.resolution, i.seed, i.extra, i.metadata
 `
 
 type WorkSubmitParams struct {
-	Now       *time.Time
-	Provider  string
-	AccountID string
-	LeftOut   []string
-	MaxRows   int32
+	Lease      pgtype.UUID
+	LeaseUntil pgtype.Timestamptz
+	Now        *time.Time
+	Provider   string
+	AccountID  string
+	LeftOut    []string
+	MaxRows    int32
+}
+
+type WorkSubmitRow struct {
+	GenerationTask GenerationTask
+	TaskAttempt    TaskAttempt
+	TaskInput      TaskInput
 }
 
 // Timers that are due, the longest due first. The order is by time, never by id,
 // or an old attempt would starve the others.
-func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgtype.UUID, error) {
+func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]WorkSubmitRow, error) {
 	rows, err := q.db.Query(ctx, workSubmit,
+		arg.Lease,
+		arg.LeaseUntil,
 		arg.Now,
 		arg.Provider,
 		arg.AccountID,
@@ -238,13 +472,89 @@ func (q *Queries) WorkSubmit(ctx context.Context, arg *WorkSubmitParams) ([]pgty
 		return nil, err
 	}
 	defer rows.Close()
-	var items []pgtype.UUID
+	var items []WorkSubmitRow
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i WorkSubmitRow
+		if err := rows.Scan(
+			&i.GenerationTask.ID,
+			&i.GenerationTask.TenantID,
+			&i.GenerationTask.ProjectID,
+			&i.GenerationTask.UserID,
+			&i.GenerationTask.Status,
+			&i.GenerationTask.Phase,
+			&i.GenerationTask.Cancel,
+			&i.GenerationTask.UnknownSince,
+			&i.GenerationTask.Stage,
+			&i.GenerationTask.Progress,
+			&i.GenerationTask.Version,
+			&i.GenerationTask.LastEventID,
+			&i.GenerationTask.CurrentAttemptID,
+			&i.GenerationTask.AttemptCount,
+			&i.GenerationTask.OnLateSuccess,
+			&i.GenerationTask.AssetID,
+			&i.GenerationTask.ErrorCode,
+			&i.GenerationTask.ErrorRetryable,
+			&i.GenerationTask.ErrorTraceID,
+			&i.GenerationTask.TraceID,
+			&i.GenerationTask.CreatedAt,
+			&i.GenerationTask.UpdatedAt,
+			&i.GenerationTask.TerminalAt,
+			&i.TaskAttempt.ID,
+			&i.TaskAttempt.TaskID,
+			&i.TaskAttempt.AttemptNo,
+			&i.TaskAttempt.Provider,
+			&i.TaskAttempt.Model,
+			&i.TaskAttempt.AccountID,
+			&i.TaskAttempt.BaseUrl,
+			&i.TaskAttempt.ClientRequestID,
+			&i.TaskAttempt.ProviderTaskID,
+			&i.TaskAttempt.TokenHash,
+			&i.TaskAttempt.Status,
+			&i.TaskAttempt.LastProviderSeq,
+			&i.TaskAttempt.LastProviderAt,
+			&i.TaskAttempt.Progress,
+			&i.TaskAttempt.ProgressAt,
+			&i.TaskAttempt.DeferredProgress,
+			&i.TaskAttempt.DeferredUntil,
+			&i.TaskAttempt.Outputs,
+			&i.TaskAttempt.ErrorClass,
+			&i.TaskAttempt.ErrorCode,
+			&i.TaskAttempt.SubmitLease,
+			&i.TaskAttempt.SubmitLeaseUntil,
+			&i.TaskAttempt.NextSubmitAt,
+			&i.TaskAttempt.SubmitCount,
+			&i.TaskAttempt.SubmittedAt,
+			&i.TaskAttempt.PollLease,
+			&i.TaskAttempt.PollLeaseUntil,
+			&i.TaskAttempt.NextPollAt,
+			&i.TaskAttempt.PollCount,
+			&i.TaskAttempt.PollFailures,
+			&i.TaskAttempt.PollHintAt,
+			&i.TaskAttempt.PollFirst,
+			&i.TaskAttempt.LastQueryAt,
+			&i.TaskAttempt.NextReconcileAt,
+			&i.TaskAttempt.ReconcileCount,
+			&i.TaskAttempt.Overdue,
+			&i.TaskAttempt.Conflicted,
+			&i.TaskAttempt.Credits,
+			&i.TaskAttempt.Closing,
+			&i.TaskAttempt.AdoptedBy,
+			&i.TaskAttempt.CreatedAt,
+			&i.TaskAttempt.UpdatedAt,
+			&i.TaskAttempt.TerminalAt,
+			&i.TaskInput.TaskID,
+			&i.TaskInput.Prompt,
+			&i.TaskInput.ImageUrl,
+			&i.TaskInput.DurationSeconds,
+			&i.TaskInput.AspectRatio,
+			&i.TaskInput.Resolution,
+			&i.TaskInput.Seed,
+			&i.TaskInput.Extra,
+			&i.TaskInput.Metadata,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -292,4 +602,27 @@ func (q *Queries) WorkSubmitExpired(ctx context.Context, arg *WorkSubmitExpiredP
 		return nil, err
 	}
 	return items, nil
+}
+
+const workSubmitPutOff = `-- name: WorkSubmitPutOff :execrows
+UPDATE task_attempts a SET submit_lease_until = i.due_at
+FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.submit_lease = $2::uuid AND o.status = 'created'
+    ORDER BY o.id FOR NO KEY UPDATE))
+`
+
+type WorkSubmitPutOffParams struct {
+	Ids    []pgtype.UUID
+	Lease  pgtype.UUID
+	DueAts []pgtype.Timestamptz
+}
+
+// The place in the queue stays: only the lease ends at another time.
+func (q *Queries) WorkSubmitPutOff(ctx context.Context, arg *WorkSubmitPutOffParams) (int64, error) {
+	result, err := q.db.Exec(ctx, workSubmitPutOff, arg.Ids, arg.Lease, arg.DueAts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
