@@ -69,7 +69,7 @@ func (a *applier) flush(ctx context.Context, groups [][]ports.Item) ([][]ports.R
 	if len(results) != len(items) {
 		return nil, fmt.Errorf("%w: %d results for %d items", ports.ErrUnavailable, len(results), len(items))
 	}
-	a.env.Bells.Committed(results)
+	a.env.committed(results)
 	countVerdicts(a.env.Metrics, items, results)
 	out := make([][]ports.Result, len(groups))
 	for i, g := range groups {

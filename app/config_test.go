@@ -58,6 +58,7 @@ func TestConfigs(t *testing.T) {
 		"negative workers":   app.ProcessConfig{Workers: -1},
 		"negative window":    app.DispatchConfig{RepeatWindow: -1},
 		"negative period":    app.SweepConfig{HeadsEvery: -1},
+		"negative watch":     app.WebhookWatchConfig{Enough: -1},
 		"negative size":      app.MediaConfig{MaxBytes: -1},
 		"download past":      app.MediaConfig{OperationConfig: app.OperationConfig{Timeout: time.Hour}},
 		"retry past its cap": app.CancelSenderConfig{OperationConfig: app.OperationConfig{Retry: time.Hour}},
@@ -75,7 +76,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range app.AllMetrics() {
 		counter := strings.HasSuffix(m.Name, "_total")
-		if seen[m.Name] || !strings.HasPrefix(m.Name, "aivedio_") || m.Help == "" || counter == (len(m.Buckets) > 0) {
+		if seen[m.Name] || !strings.HasPrefix(m.Name, "aivedio_") || m.Help == "" || counter == (len(m.Buckets) > 0 || m.Gauge) {
 			t.Errorf("metric %+v", m)
 		}
 		seen[m.Name] = true

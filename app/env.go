@@ -24,6 +24,9 @@ type Env struct {
 	Metrics Metrics
 	// Bells wake the roles of this process early; none ring when zero.
 	Bells Bells
+	// Webhooks watches how the ends of jobs are learned; nothing is watched when
+	// nil.
+	Webhooks *WebhookWatch
 	// StopGrace, when set, bounds how long the work in hand goes on after the end
 	// of a Run's context, below what the role itself allows: the process has to end.
 	// A vendor's create that is cut off counts as unknown.

@@ -86,12 +86,20 @@ func seed(b *bundle) error {
 // start runs every role and returns how to end them.
 func start(b *bundle, bus ports.Bus, n ports.Notifier) (stop func()) {
 	b.t.Helper()
-	s := &shelf{}
-	roles := []interface{ Run(context.Context) error }{
-		b.submitter, b.process, b.poll, b.sweep, newRelay(b, bus, b.store, app.RelayConfig{}),
+	end := run(b, b.submitter, b.process, b.poll, b.sweep, newRelay(b, bus, b.store, app.RelayConfig{}),
 		newDispatch(b.t, b.env, bus, n, app.DispatchConfig{}), newCommands(b).sender,
-		newMedia(b, download(func(req *http.Request) (ports.Download, error) { return b.download(req) }), s),
+		newMedia(b, download(func(req *http.Request) (ports.Download, error) { return b.download(req) }), &shelf{}))
+	return func() {
+		end()
+		if err := bus.Close(); err != nil {
+			b.t.Error(err)
+		}
 	}
+}
+
+// run starts roles in the bubble and returns how to end them.
+func run(b *bundle, roles ...interface{ Run(context.Context) error }) (stop func()) {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.ctx())
 	var wg sync.WaitGroup
 	for _, role := range roles {
@@ -105,9 +113,6 @@ func start(b *bundle, bus ports.Bus, n ports.Notifier) (stop func()) {
 	return func() {
 		cancel()
 		wg.Wait()
-		if err := bus.Close(); err != nil {
-			b.t.Error(err)
-		}
 	}
 }
 

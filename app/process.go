@@ -108,7 +108,7 @@ func (p *Process) round(ctx context.Context, worker int) (int, error) {
 		return 0, fmt.Errorf("process inbox: %w", err)
 	}
 	p.count(report)
-	p.deps.Bells.Committed(report.Results)
+	p.deps.committed(report.Results)
 	return report.Taken, nil
 }
 
@@ -160,7 +160,7 @@ func (p *Process) decode(row ports.InboxRow) ports.Decoded {
 			TokenHash: row.TokenHash, Provider: row.Provider, AccountID: row.AccountID,
 			ProviderTaskID: task, ClientRequestID: client,
 		},
-		policy: vendor.Policy(), jitter: p.deps.Jitter(), source: domain.SourceWebhook, trust: row.Trust,
+		policy: p.deps.policyOf(p.deps.Vendors, row.Provider, row.AccountID), jitter: p.deps.Jitter(), source: domain.SourceWebhook, trust: row.Trust,
 		at: row.ReceivedAt, trace: row.TraceID,
 		eventID: row.ProviderEventID, dedupKey: row.DedupKey, payloadHash: row.PayloadHash,
 	})}

@@ -56,7 +56,7 @@ func (q *querier) query(ctx context.Context, vendor Vendor, req ports.QueryReque
 	if err != nil {
 		return q.failed(job, lease, began, queryError(err), whyOf(err)), nil
 	}
-	return q.answer(res, vendor, job, lease, began, source), nil
+	return q.answer(res, job, lease, began, source), nil
 }
 
 // lookup finds an unknown submit by our own id, where the vendor can.
@@ -74,7 +74,7 @@ func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequ
 		})
 		q.measure(job, began, err)
 		if err == nil && found {
-			return q.answer(res, vendor, job, lease, began, domain.SourceReconcile), nil
+			return q.answer(res, job, lease, began, domain.SourceReconcile), nil
 		}
 		if err != nil {
 			reason = whyOf(err)
@@ -109,9 +109,10 @@ func (q *querier) permit(ctx context.Context, job ports.Job) error {
 	}
 }
 
-func (q *querier) answer(res ports.QueryResult, vendor Vendor, job ports.Job, lease domain.ID, began time.Time, source domain.Source) ports.Item {
+func (q *querier) answer(res ports.QueryResult, job ports.Job, lease domain.ID, began time.Time, source domain.Source) ports.Item {
 	return observationItem(res.Observation, observed{
-		ref: ports.Ref{AttemptID: job.Attempt.ID}, policy: vendor.Policy(), jitter: q.env.Jitter(),
+		ref:    ports.Ref{AttemptID: job.Attempt.ID},
+		policy: q.env.policyOf(q.vendors, job.Attempt.Provider, job.Attempt.AccountID), jitter: q.env.Jitter(),
 		source: source, trust: domain.TrustAuthentic, at: q.env.Now(), trace: job.Task.TraceID,
 		lease: lease, started: began, nextAfter: res.NextAfter,
 	})

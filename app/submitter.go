@@ -346,7 +346,7 @@ func (s *Submitter) begin(ctx context.Context, jobs []ports.Job, kind domain.Kin
 
 // input is what every input of a submit says.
 func (s *Submitter) input(job ports.Job, kind domain.Kind) domain.Input {
-	return domain.Input{Kind: kind, Policy: s.vendors.Policy(job.Attempt.Provider), Jitter: s.deps.Jitter()}
+	return domain.Input{Kind: kind, Policy: s.deps.policyOf(s.vendors, job.Attempt.Provider, job.Attempt.AccountID), Jitter: s.deps.Jitter()}
 }
 
 func (s *Submitter) rememberUncalled(items []ports.Item) {

@@ -77,6 +77,13 @@ func (v *vendor) Accounts(name string) []ports.Account {
 	return v.accounts
 }
 
+// queryCount is how often the vendor was asked.
+func (v *vendor) queryCount() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.queries
+}
+
 func (v *vendor) Names() []string                  { return v.names }
 func (v *vendor) Capabilities() ports.Capabilities { return v.caps }
 

@@ -37,6 +37,9 @@ type Policy struct {
 	SubmittedWindow time.Duration
 	// MinPollGap is the least distance between two queries of one attempt.
 	MinPollGap time.Duration
+	// Pace stretches the regular rows above 1 and shortens them below: what the
+	// platform learned of the account's webhooks. 0 leaves them as they are.
+	Pace float64
 	// NotFoundGrace is how long after the submit a 404 is normal.
 	NotFoundGrace time.Duration
 	// UnknownAfter is how many failed queries in a row make a status unknown.

@@ -13,7 +13,7 @@ func (i Interval) Backoff(n int) time.Duration {
 
 // PollDelay is the time to the next query of an attempt at the vendor, without
 // jitter: the row of the polling table that fits its status, at the exponent of
-// the queries since the status last changed.
+// the queries since the status last changed, at the pace of the account.
 func PollDelay(a Attempt, current bool, p Policy, now time.Time) time.Duration {
 	row := p.Running
 	switch {
@@ -26,7 +26,10 @@ func PollDelay(a Attempt, current bool, p Policy, now time.Time) time.Duration {
 	case a.Status != AttemptRunning:
 		row = p.Queued // accepted and not yet heard of is waiting, too
 	}
-	return row.Backoff(a.PollCount)
+	if !current || a.Overdue {
+		return row.Backoff(a.PollCount)
+	}
+	return p.Paced(row.Backoff(a.PollCount))
 }
 
 // holdsPollLease reports whether the caller's query is the one that the attempt

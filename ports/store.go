@@ -15,4 +15,5 @@ type Store interface {
 	Access
 	Desk
 	Health
+	WebhookHealth
 }

@@ -578,6 +578,7 @@ CREATE TABLE provider_accounts (
     grown_at          TIMESTAMPTZ,
     quarantine_until  TIMESTAMPTZ,
     malformed_sample  TEXT        NOT NULL DEFAULT '',
+    webhook_silent_since TIMESTAMPTZ,
     PRIMARY KEY (provider, account_id),
     CONSTRAINT ck_provider_accounts_reason CHECK (breaker_reason IN ('', 'transport', 'auth', 'operator'))
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
@@ -605,6 +606,22 @@ CREATE UNLOGGED TABLE watched_projects (
     project_id UUID        PRIMARY KEY,
     until      TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+
+-- How the ends of jobs were learned, in slices of ten seconds. Every process adds
+-- what it has seen every few seconds, so a row is rewritten in place a few times
+-- and never again: hence the free half of each page.
+CREATE TABLE webhook_health (
+    provider   TEXT        NOT NULL,
+    account_id TEXT        NOT NULL,
+    slice      TIMESTAMPTZ NOT NULL,
+    by_webhook BIGINT      NOT NULL DEFAULT 0,
+    by_poll    BIGINT      NOT NULL DEFAULT 0,
+    late       BIGINT      NOT NULL DEFAULT 0,
+    hinted     BIGINT      NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, account_id, slice)
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+
+CREATE INDEX idx_webhook_health_slice ON webhook_health (slice);
 
 -- ---------------------------------------------------------------- functions
 

@@ -65,8 +65,10 @@ type Store struct {
 	relays  map[domain.ID]time.Time
 	retries map[retryKey]retry
 
-	health  map[ports.AccountRef]ports.AccountHealth
-	callers map[domain.ID]time.Time
+	health   map[ports.AccountRef]ports.AccountHealth
+	callers  map[domain.ID]time.Time
+	webhooks map[webhookKey]ports.WebhookCount
+	silences map[ports.AccountRef]time.Time
 }
 
 // NewStore returns an empty store that takes the time from now; nil means the
@@ -111,6 +113,8 @@ func NewStore(now func() time.Time) *Store {
 		retries:     map[retryKey]retry{},
 		health:      map[ports.AccountRef]ports.AccountHealth{},
 		callers:     map[domain.ID]time.Time{},
+		webhooks:    map[webhookKey]ports.WebhookCount{},
+		silences:    map[ports.AccountRef]time.Time{},
 	}
 }
 

@@ -120,6 +120,7 @@ func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (int
 		removed(q.IdempotencyClean(ctx, at(now), n)),
 		removed(q.StreamTicketClean(ctx, at(now), n)),
 		removed(q.RevocationClean(ctx, &now, n)),
+		removed(q.WebhookHealthClean(ctx, at(now.Add(-webhookKept)), n)),
 		removed(q.InboxClean(ctx, n, at(now.Add(-s.cfg.InboxRetention)))),
 		q.InboxWorkersClean(ctx, at(now.Add(-ownersKept))),
 		q.RelayOwnersClean(ctx, at(now.Add(-ownersKept))),

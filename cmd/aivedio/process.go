@@ -53,6 +53,10 @@ func openProcess(ctx context.Context, cfg Config, log *slog.Logger) (p *process,
 			return p, err
 		}
 	}
+	p.env.Webhooks, err = app.NewWebhookWatch(app.WebhookWatchDeps{Env: p.env, Health: p.store, Vendors: p.vendors}, app.WebhookWatchConfig{})
+	if err != nil {
+		return p, err
+	}
 	p.access, err = app.NewAccess(app.AccessDeps{Env: p.env, Access: p.store}, app.AccessConfig{})
 	return p, err
 }

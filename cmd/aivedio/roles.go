@@ -35,6 +35,9 @@ func (p *process) loops() ([]loop, error) {
 		faults = append(faults, err)
 		all = append(all, built...)
 	}
+	if p.cfg.has(RoleProcess) || p.cfg.has(RolePoll) {
+		all = append(all, loop{"webhooks", p.env.Webhooks.Run, false})
+	}
 	return all, errors.Join(faults...)
 }
 

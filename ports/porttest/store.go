@@ -94,6 +94,7 @@ func storeGroups() []storeGroup {
 		{"Access", accessTests(), false},
 		{"Desk", deskTests(), false},
 		{"Health", healthTests(), false},
+		{"Webhooks", webhookTests(), false},
 	}
 }
 

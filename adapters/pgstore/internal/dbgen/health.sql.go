@@ -44,7 +44,7 @@ func (q *Queries) CallersForget(ctx context.Context, since pgtype.Timestamptz) e
 }
 
 const healthList = `-- name: HealthList :many
-SELECT provider, account_id, breaker, breaker_until, breaker_reason, failures, concurrency_limit, throttled_until, malformed_count, quarantined_at, last_callback_at, updated_at, version, probe_until, halved_at, grown_at, quarantine_until, malformed_sample FROM provider_accounts ORDER BY provider, account_id
+SELECT provider, account_id, breaker, breaker_until, breaker_reason, failures, concurrency_limit, throttled_until, malformed_count, quarantined_at, last_callback_at, updated_at, version, probe_until, halved_at, grown_at, quarantine_until, malformed_sample, webhook_silent_since FROM provider_accounts ORDER BY provider, account_id
 `
 
 func (q *Queries) HealthList(ctx context.Context) ([]ProviderAccount, error) {
@@ -75,6 +75,7 @@ func (q *Queries) HealthList(ctx context.Context) ([]ProviderAccount, error) {
 			&i.GrownAt,
 			&i.QuarantineUntil,
 			&i.MalformedSample,
+			&i.WebhookSilentSince,
 		); err != nil {
 			return nil, err
 		}

@@ -279,24 +279,25 @@ type ProjectStream struct {
 }
 
 type ProviderAccount struct {
-	Provider         string
-	AccountID        string
-	Breaker          string
-	BreakerUntil     *time.Time
-	BreakerReason    string
-	Failures         int32
-	ConcurrencyLimit *int32
-	ThrottledUntil   *time.Time
-	MalformedCount   int32
-	QuarantinedAt    *time.Time
-	LastCallbackAt   *time.Time
-	UpdatedAt        pgtype.Timestamptz
-	Version          int64
-	ProbeUntil       *time.Time
-	HalvedAt         *time.Time
-	GrownAt          *time.Time
-	QuarantineUntil  *time.Time
-	MalformedSample  string
+	Provider           string
+	AccountID          string
+	Breaker            string
+	BreakerUntil       *time.Time
+	BreakerReason      string
+	Failures           int32
+	ConcurrencyLimit   *int32
+	ThrottledUntil     *time.Time
+	MalformedCount     int32
+	QuarantinedAt      *time.Time
+	LastCallbackAt     *time.Time
+	UpdatedAt          pgtype.Timestamptz
+	Version            int64
+	ProbeUntil         *time.Time
+	HalvedAt           *time.Time
+	GrownAt            *time.Time
+	QuarantineUntil    *time.Time
+	MalformedSample    string
+	WebhookSilentSince *time.Time
 }
 
 type ProviderCallbackInbox struct {
@@ -444,4 +445,14 @@ type Tenant struct {
 type WatchedProject struct {
 	ProjectID pgtype.UUID
 	Until     pgtype.Timestamptz
+}
+
+type WebhookHealth struct {
+	Provider  string
+	AccountID string
+	Slice     pgtype.Timestamptz
+	ByWebhook int64
+	ByPoll    int64
+	Late      int64
+	Hinted    int64
 }
