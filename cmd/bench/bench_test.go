@@ -20,50 +20,79 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The scenario runs once, so that it cannot rot; its figures are not looked at.
-func TestConverge(t *testing.T) {
+// measured runs a scenario and returns the object on its last line, with every field
+// of the contract that a scenario of webhooks fills.
+func measured(t *testing.T, args ...string) (got map[string]json.RawMessage) {
+	t.Helper()
 	testenv.Short(t)
-	args := []string{"converge", "--json", "--seconds", "1", "--rounds", "1", "--projects", "20", "--streams", "5", "--conns", "16", "--peers", "pgbench,naive"}
 	if _, err := newPgbench(t.TempDir(), ""); err != nil {
 		t.Logf("without peers: %v", err)
-		args[len(args)-1] = ""
+		args = append(args, "--peers", "")
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, output{&out, &errs}); code != exitOK {
+	if code := run(t.Context(), append(args, "--json"), output{&out, &errs}); code != exitOK {
 		t.Fatalf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	var got map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil {
 		t.Fatalf("the last line is no object: %v", err)
 	}
-	for _, name := range []string{"details", "scenario", "machine", "settings", "commands", "pids", "rounds", "median", "ratio", "latency_ms", "cpu_us_per_delivery", "lost", "violations"} {
+	for _, name := range []string{"scenario", "machine", "settings", "commands", "pids", "rounds", "median", "lost", "violations"} {
 		if got[name] == nil {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	var figures struct {
-		Settings settings
-		PIDs     []int
-		Lost     int
-		Median   medians
-		Latency  quantiles `json:"latency_ms"`
+	return got
+}
+
+// field decodes a part of a report.
+func field[T any](t *testing.T, report map[string]json.RawMessage, name string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(report[name], &value); err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &figures); err != nil {
-		t.Fatal(err)
+	return value
+}
+
+// wantPositive fails for every figure that is missing or not above 0.
+func wantPositive(t *testing.T, figures map[string]figure, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if figures[name] <= 0 {
+			t.Errorf("%s is %v in %v", name, figures[name], figures)
+		}
 	}
+}
+
+// The scenarios run once, so that they cannot rot; their figures are not looked at.
+
+func TestConverge(t *testing.T) {
+	got := measured(t, "converge", "--seconds", "1", "--rounds", "1", "--projects", "20", "--streams", "5", "--conns", "16")
+	both := field[settings](t, got, "settings")
 	for _, name := range durability {
-		if figures.Settings.Ours[name] != "on" || figures.Settings.Peer[name] != "on" {
-			t.Errorf("%s: %q and %q", name, figures.Settings.Ours[name], figures.Settings.Peer[name])
+		if both.Ours[name] != "on" || both.Peer[name] != "on" {
+			t.Errorf("%s: %q and %q", name, both.Ours[name], both.Peer[name])
 		}
 	}
-	for _, name := range []string{"acknowledged_per_s", "transitions_per_s", "together_acknowledged_per_s", "together_transitions_per_s"} {
-		if figures.Median.Ours[name] <= 0 {
-			t.Errorf("%s is %v", name, figures.Median.Ours[name])
-		}
+	wantPositive(t, field[medians](t, got, "median").Ours, "acknowledged_per_s", "transitions_per_s", "together_acknowledged_per_s", "together_transitions_per_s")
+	if field[quantiles](t, got, "latency_ms").P99 <= 0 || len(field[[]int](t, got, "pids")) < 4 {
+		t.Errorf("figures %s", got)
 	}
-	if figures.Lost != 0 || figures.Latency.P99 <= 0 || len(figures.PIDs) < 4 {
-		t.Errorf("figures %+v", figures)
+}
+
+func TestIngest(t *testing.T) {
+	got := measured(t, "ingest", "--seconds", "1", "--rounds", "1", "--projects", "20", "--conns", "16", "--rate", "200", "--overload", "1")
+	wantPositive(t, field[medians](t, got, "median").Ours, "acknowledged_per_s")
+	details := field[map[string]json.RawMessage](t, got, "details")
+	paced := field[pacedFigures](t, details, "paced")
+	if paced.P99 <= 0 || paced.Reads.P99 <= 0 || paced.Acknowledged == 0 {
+		t.Errorf("paced %+v", paced)
+	}
+	for _, name := range []string{overloadCPU, overloadDatabase} {
+		o := field[overloadFigures](t, details, "overload_"+name)
+		if o.Capacity <= 0 || o.Acknowledged <= 0 || o.Silent != 0 || o.Other != 0 || o.Reads.P99 <= 0 {
+			t.Errorf("overload %s: %v", name, o)
+		}
 	}
 }
 

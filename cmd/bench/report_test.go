@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -235,4 +236,52 @@ func FuzzParseFigures(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		samples []figure
+		want    memoryFigures
+	}{
+		{nil, memoryFigures{}},
+		{[]figure{7}, memoryFigures{Start: 7, Peak: 7, End: 7}},
+		{[]figure{10, 40, 30, 20}, memoryFigures{Start: 10, Peak: 40, End: 20, Growth: 0.75}},
+		{[]figure{10, 20, 25, 30, 60}, memoryFigures{Start: 10, Peak: 60, End: 60, Growth: 2.4}},
+	} {
+		if diff := cmp.Diff(tt.want, memoryOf(tt.samples)); diff != "" {
+			t.Errorf("%v: %s", tt.samples, diff)
+		}
+	}
+	if _, err := os.Stat("/proc/self/statm"); err == nil && residentMiB(os.Getpid()) < 1 {
+		t.Errorf("this process has %v MiB", residentMiB(os.Getpid()))
+	}
+}
+
+func TestFired(t *testing.T) {
+	t.Parallel()
+	due := time.Unix(1_800_000_000, 0)
+	f := fired{shots{
+		Number: []int64{1, 2, 3, 4}, Index: []int32{0, 1, 2, 3}, Status: []int16{204, 503, 0, 200}, Retry: []bool{false, true, false, false},
+		Due: []int64{due.UnixNano(), 0, 0, due.UnixNano()}, Took: []int64{1e6, 2e6, 3e6, 4e6}, Waited: []int64{1e6, 2e6, 3e6, 9e6},
+	}}
+	var ids []string
+	f.acknowledged(func(id string, index int, at, answered time.Time) {
+		ids = append(ids, id)
+		if want := time.Duration(f.Waited[index]); !at.Equal(due) || answered.Sub(at) != want {
+			t.Errorf("%s: due %v, answered %v", id, at, answered)
+		}
+	})
+	if diff := cmp.Diff([]string{messageID(1), messageID(4)}, ids); diff != "" {
+		t.Error(diff)
+	}
+	if n := f.count(acknowledged); n != 2 {
+		t.Errorf("%d acknowledged", n)
+	}
+	if diff := cmp.Diff([]figure{1, 9}, f.times(acknowledged, f.Waited)); diff != "" {
+		t.Error(diff)
+	}
+	if got := perSecond(10, 0); got != 0 {
+		t.Errorf("rate over no time: %v", got)
+	}
 }
