@@ -67,6 +67,7 @@ type Config struct {
 	Media     MediaConfig               `yaml:"media"`
 	Secrets   SecretsConfig             `yaml:"secrets"`
 	Work      WorkConfig                `yaml:"work"`
+	Quotas    QuotasConfig              `yaml:"quotas"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
 
 	// AllowPrivate lets callbacks be http and downloads reach private addresses:
@@ -172,6 +173,10 @@ type AccountConfig struct {
 	BaseURL        string   `yaml:"base_url"`
 	APIKey         string   `yaml:"api_key"`
 	WebhookSecrets []string `yaml:"webhook_secrets"`
+	// Submits and Queries are this account's own limits, instead of those of
+	// QuotasConfig for accounts.
+	Submits RateConfig `yaml:"submits"`
+	Queries RateConfig `yaml:"queries"`
 }
 
 // DefaultConfig is what holds where nothing is said.
@@ -182,6 +187,7 @@ func DefaultConfig() Config {
 		Redis:    RedisConfig{Prefix: "aivedio"},
 		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events", GroupPrefix: "aivedio-"},
 		Media:    MediaConfig{MaxBytes: 2 << 30},
+		Quotas:   QuotasConfig{Away: 0.1},
 		Work: WorkConfig{
 			Processors: 4, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
@@ -211,6 +217,7 @@ func (c Config) Validate() error {
 	c.validateSplit(bad)
 	c.validateSecrets(bad)
 	c.validateProviders(bad)
+	c.validateQuotas(bad)
 	if (c.has(RoleMedia) || c.has(RoleAPI)) && c.Media.Dir == "" {
 		bad("media.dir (AIVEDIO_MEDIA_DIR) is needed by the roles media and api")
 	}

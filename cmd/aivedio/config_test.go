@@ -49,11 +49,16 @@ func TestConfigFaults(t *testing.T) {
 		"negative price": {func(c *Config) {
 			c.Providers["replicate"] = ProviderConfig{Credits: -1, Accounts: c.Providers["replicate"].Accounts}
 		}, "credits"},
-		"no media":   {func(c *Config) { c.Media.Dir = "" }, "media.dir"},
-		"batch":      {func(c *Config) { c.Work.CallbackBatch = c.Work.CallbackQueue + 1 }, "work.callback_batch"},
-		"rate":       {func(c *Config) { c.ProviderCallbackRate = -1 }, "provider_callback_rate"},
-		"no workers": {func(c *Config) { c.Work.Polls = 0 }, "work:"},
-		"log format": {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
+		"no media": {func(c *Config) { c.Media.Dir = "" }, "media.dir"},
+		"batch":    {func(c *Config) { c.Work.CallbackBatch = c.Work.CallbackQueue + 1 }, "work.callback_batch"},
+		"rate":     {func(c *Config) { c.ProviderCallbackRate = -1 }, "provider_callback_rate"},
+		"quota":    {func(c *Config) { c.Quotas.Queries.Model.PerSecond = 5 }, "quota: model needs both"},
+		"quota of an account": {func(c *Config) {
+			c.Providers["replicate"].Accounts[0].Submits.Burst = 5
+		}, "quota: accounts.replicate:main needs both"},
+		"quota without Redis": {func(c *Config) { c.Quotas.Away = 0 }, "quotas.away"},
+		"no workers":          {func(c *Config) { c.Work.Polls = 0 }, "work:"},
+		"log format":          {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,7 @@ func (p *process) openNotifier(context.Context) error {
 	}
 	p.closers = append(p.closers, rdb.Close)
 	p.notifier = redisnotify.NewNotifier(rdb, redisnotify.NotifierConfig{Prefix: p.cfg.Redis.Prefix + ":", Logger: p.log})
-	p.quota = redisnotify.NewQuota(rdb, redisnotify.QuotaConfig{Prefix: p.cfg.Redis.Prefix + ":quota"})
+	p.quota = redisnotify.NewQuota(rdb, redisnotify.QuotaConfig{Prefix: p.cfg.Redis.Prefix + ":quota", LocalFraction: p.cfg.Quotas.Away, Logger: p.log})
 	p.closers = append(p.closers, p.notifier.Close)
 	return nil
 }

@@ -53,6 +53,7 @@ func (p *process) outward() app.Env {
 // submitLoops is the only place that gives a part the power to create (I8).
 func (p *process) submitLoops() ([]loop, error) {
 	cfg := p.cfg.Work.submitter()
+	cfg.Quota = p.cfg.submitQuota()
 	cfg.CallbackBase = p.cfg.PublicURL
 	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota}, cfg)
 	if err != nil {
@@ -71,7 +72,7 @@ func (p *process) processLoops() ([]loop, error) {
 
 // pollLoops queries vendors and carries out cancellations: both only ask.
 func (p *process) pollLoops() ([]loop, error) {
-	q, err := app.NewPoll(app.PollDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls})
+	q, err := app.NewPoll(app.PollDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls, Quota: p.cfg.queryQuota()})
 	if err != nil {
 		return nil, err
 	}

@@ -57,15 +57,19 @@ type Deployment struct {
 	Public string
 	// Media is the folder of published files.
 	Media string
+	// Queries bounds the status queries with each account, over all processes.
+	Queries Rate
 }
 
 // WriteConfig writes the configuration file that `--config` takes. Roles and
 // addresses to listen on differ from process to process and are left to flags
 // and environment.
 func (d Deployment) WriteConfig(path string) error {
-	vendor := map[string]any{"credits": 1, "accounts": []any{map[string]any{
-		"id": Account, "base_url": d.Vendor + "/v1", "api_key": d.VendorKey, "webhook_secrets": []string{d.WebhookSecret},
-	}}}
+	account := map[string]any{"id": Account, "base_url": d.Vendor + "/v1", "api_key": d.VendorKey, "webhook_secrets": []string{d.WebhookSecret}}
+	if d.Queries != (Rate{}) {
+		account["queries"] = map[string]any{"per_second": d.Queries.PerSecond, "burst": d.Queries.Burst}
+	}
+	vendor := map[string]any{"credits": 1, "accounts": []any{account}}
 	cfg := map[string]any{
 		"public_url": d.Public, "allow_private": true, "log_level": "warn",
 		"database": map[string]any{"url": d.Database},
@@ -89,4 +93,10 @@ func (d Deployment) WriteConfig(path string) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	return nil
+}
+
+// Rate is a limit of calls to each vendor account; the zero Rate is none.
+type Rate struct {
+	PerSecond float64
+	Burst     int
 }
