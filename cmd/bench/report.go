@@ -27,13 +27,16 @@ type report struct {
 	Details map[string]any `json:"details,omitempty"`
 	// Lost are deliveries that were acknowledged and are not there.
 	Lost int `json:"lost"`
-	// Violations is what doctor counts at the end.
+	// Violations is what doctor counts at the end, and what a scenario counts itself
+	// of promises that were broken.
 	Violations int `json:"violations"`
 	// Compared is this run divided by an older one, by the path of the figure.
 	Compared map[string]figure `json:"compared,omitempty"`
 
 	// wanted are the peers without which the figures mean nothing.
 	wanted []string
+	// faults are a scenario's own reasons why the figures must not be used.
+	faults []error
 	rows   []row
 	notes  []string
 }

@@ -45,7 +45,8 @@ var cloneSQL string
 // seed makes one task through the use cases, submitted and accepted, and copies
 // its rows until each project has its share. So the rows are those that the
 // product writes, at the speed of the database.
-func seed(ctx context.Context, url string, secrets launch.Secrets, projects, tasks int) (*population, error) {
+// The steps come after the vendor has accepted the one task.
+func seed(ctx context.Context, url string, secrets launch.Secrets, projects, tasks int, steps ...func(*seeder, context.Context) error) (*population, error) {
 	store, err := pgstore.Open(ctx, pgstore.Config{URL: url, NewID: wire.NewID, Keyring: pgstore.Keyring{Current: "seed", Keys: map[string][]byte{"seed": secrets.PayloadKey}}})
 	if err != nil {
 		return nil, err
@@ -57,6 +58,11 @@ func seed(ctx context.Context, url string, secrets launch.Secrets, projects, tas
 	}
 	if err := s.template(ctx, secrets, int64(tasks)); err != nil {
 		return nil, fmt.Errorf("the task that is copied: %w", err)
+	}
+	for _, step := range steps {
+		if err := step(s, ctx); err != nil {
+			return nil, fmt.Errorf("the task that is copied: %w", err)
+		}
 	}
 	p := &population{}
 	if p.key, err = s.readKey(ctx); err != nil {
@@ -74,6 +80,7 @@ type seeder struct {
 	tokens  *app.CallbackTokens
 	project ports.Project
 	task    domain.Task
+	policy  domain.Policy // of the vendor
 }
 
 // template makes the task and brings it to the vendor.
@@ -94,6 +101,7 @@ func (s *seeder) template(ctx context.Context, secrets launch.Secrets, credits i
 		return err
 	}
 	vendors := app.NewVendors(registry)
+	s.policy = vendors.Policy(vendor)
 	submit, err := app.NewSubmit(app.SubmitDeps{Env: s.env, Transitions: s.store, Vendors: vendors, Tokens: s.tokens}, app.SubmitConfig{})
 	if err != nil {
 		return err
@@ -105,8 +113,8 @@ func (s *seeder) template(ctx context.Context, secrets launch.Secrets, credits i
 	s.task = made.View.Task
 	lease := wire.NewID()
 	for _, in := range []domain.Input{
-		{Kind: domain.InputSubmitStarted, Policy: vendors.Policy(vendor), Lease: lease, LeaseUntil: time.Now().Add(time.Minute)},
-		{Kind: domain.InputSubmitAccepted, Policy: vendors.Policy(vendor), Lease: lease, ProviderTaskID: "template"},
+		{Kind: domain.InputSubmitStarted, Policy: s.policy, Lease: lease, LeaseUntil: time.Now().Add(time.Minute)},
+		{Kind: domain.InputSubmitAccepted, Policy: s.policy, Lease: lease, ProviderTaskID: "template"},
 	} {
 		results, err := s.store.Apply(ctx, []ports.Item{{Ref: ports.Ref{TaskID: s.task.ID}, Input: in}})
 		if err == nil {

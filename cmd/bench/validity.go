@@ -39,8 +39,9 @@ func (r *report) verdict() error {
 	for _, name := range r.wanted {
 		bad(r.Median.Peers[name] <= 0, "the peer %s did nothing", name)
 	}
+	faults = append(faults, r.faults...)
 	bad(r.Lost > 0, "%d acknowledged deliveries are not there", r.Lost)
-	bad(r.Violations > 0, "doctor found %d violations", r.Violations)
+	bad(r.Violations > 0, "%d violations", r.Violations)
 	return errors.Join(faults...)
 }
 
