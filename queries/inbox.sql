@@ -34,8 +34,11 @@ JOIN provider_callback_inbox i ON i.provider = w.provider AND i.dedup_key = w.de
 -- Writes into the worker's own row what it is about to take, before the
 -- transaction that takes it. Rows of shards in another worker's hand are left
 -- out, and a row that a worker died with comes alone. With a literal LIMIT the plan
--- is an index scan that stops early. The note is about deaths of workers, not of
--- the server, so its commit waits for no disk. No row: nothing is due.
+-- is an index scan that stops early; above keeps it from walking over what was taken
+-- since the last vacuum. The array of shards has it planned for each call, and must:
+-- a plan that was made while the queue was empty would sort a long one. The note is
+-- about deaths of workers, not of the server, so its commit waits for no disk. No row:
+-- nothing is due.
 WITH held AS (
     SELECT unnest(w.shards) AS shard FROM inbox_workers w WHERE w.worker_id <> @worker_id AND w.inbox_ids <> '{}'
 ), suspect AS (
@@ -44,7 +47,7 @@ WITH held AS (
     ORDER BY q.inbox_id LIMIT 1
 ), due AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.shard = ANY(@shards::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.inbox_id > @above::bigint AND q.shard = ANY(@shards::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 256
 ), picked AS (
     SELECT suspect.inbox_id, suspect.shard FROM suspect
@@ -62,7 +65,7 @@ FROM summed, pg_stat_get_activity(pg_backend_pid()) a
 WHERE summed.ids IS NOT NULL AND set_config('synchronous_commit', 'off', true) = 'off'
 ON CONFLICT (worker_id) DO UPDATE SET backend_pid = excluded.backend_pid, backend_start = excluded.backend_start,
     shards = excluded.shards, inbox_ids = excluded.inbox_ids, taken_at = excluded.taken_at
-RETURNING w.inbox_ids, w.shards;
+RETURNING w.inbox_ids, w.shards, EXISTS (SELECT 1 FROM held WHERE held.shard = ANY(@shards::smallint[]))::boolean AS passed_over;
 
 -- name: InboxClaim :many
 -- The first statement of the transaction: a crash gives the rows back. A shard
@@ -105,9 +108,9 @@ FROM dead WHERE q.inbox_id = ANY(dead.inbox_ids)
 RETURNING q.inbox_id, q.deaths;
 
 -- name: InboxOutcomeInsertMany :exec
+-- A delivery ends once: its queue entry is gone in the same transaction.
 INSERT INTO inbox_outcomes (inbox_id, verdict, reason, processed_at)
-SELECT unnest(@inbox_ids::bigint[]), unnest(@verdicts::text[]), unnest(@reasons::text[]), @now::timestamptz
-ON CONFLICT (inbox_id) DO UPDATE SET verdict = excluded.verdict, reason = excluded.reason, processed_at = excluded.processed_at;
+SELECT unnest(@inbox_ids::bigint[]), unnest(@verdicts::text[]), unnest(@reasons::text[]), @now::timestamptz;
 
 -- name: InboxSetMany :exec
 -- The rare ends of a delivery: retry, orphan, dead.

@@ -70,6 +70,9 @@ func benchDecode(row ports.InboxRow) ports.Decoded {
 		Provider: row.Provider, ProviderTaskID: row.ProviderTaskID, DedupKey: row.DedupKey, ReceivedAt: row.ReceivedAt,
 		Status: status, Source: domain.SourceWebhook, Trust: row.Trust,
 	}
+	if percent := int(row.Payload[len(domain.ObservedRunning)]); status == domain.ObservedRunning && percent > 0 {
+		obs.Progress = &percent
+	}
 	if status == domain.ObservedSucceeded {
 		obs.Outputs = []domain.OutputRef{{Kind: "video", Ref: "out", URL: "https://files.acme.example/out.mp4"}}
 	}

@@ -30,10 +30,18 @@ func payloadText(e domain.Event) string {
 	return mustJSON(p)
 }
 
+// openMessage is a bus message without event_id and occurred_at: the outer fields
+// hide those of the message and are never set.
+type openMessage struct {
+	wire.Message
+	EventID    *int64  `json:"event_id,omitempty"`
+	OccurredAt *string `json:"occurred_at,omitempty"`
+}
+
 // messageText is the bus message without its event_id and occurred_at, which
 // only the locked stream can give: the statement adds them.
 func messageText(e domain.Event) string {
-	return mustJSON(wire.MessageOf(ports.StoredEvent{Event: e}))
+	return mustJSON(openMessage{Message: wire.MessageOf(ports.StoredEvent{Event: e})})
 }
 
 func mustJSON(v any) string {

@@ -88,6 +88,7 @@ func (s *Store) Process(ctx context.Context, params ports.ProcessParams, decode 
 		err = r.take(ctx, ids, true)
 	}
 	if err != nil {
+		r.floors.drop(params.Worker)
 		conn.Release() // workers that each hold one and want another would wait for each other
 		r.emptyHand(ctx)
 		return ports.ProcessReport{}, outward("process", err)
@@ -102,14 +103,24 @@ func (r *round) peek(ctx context.Context) ([]int64, error) {
 	for shard := r.params.Worker % workers; shard < inboxShards; shard += workers {
 		mine = append(mine, int16(shard))
 	}
+	limit := min(max(r.params.Limit, 0), maxProcess)
 	row, err := dbgen.New(r.conn).InboxPeek(ctx, &dbgen.InboxPeekParams{
-		WorkerID: uid(r.worker), Shards: mine, MaxRows: int32(min(max(r.params.Limit, 0), maxProcess)),
+		WorkerID: uid(r.worker), Shards: mine, MaxRows: int32(limit), Above: r.floors.get(r.params.Worker, time.Now()),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
+		r.floors.drop(r.params.Worker)
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	r.shards = row.Shards
-	return row.InboxIds, err
+	if row.PassedOver || len(row.InboxIds) < limit {
+		r.floors.drop(r.params.Worker)
+	} else {
+		r.floors.raise(r.params.Worker, row.InboxIds[0])
+	}
+	return row.InboxIds, nil
 }
 
 // emptyHand says that this process lives and has nothing in hand; if even that
@@ -162,6 +173,9 @@ func (r *round) once(ctx context.Context, ids []int64, last bool, refused error)
 		}
 		if err := r.hit(ctx, PointClaimed); err != nil {
 			return err
+		}
+		if len(claimed) < len(ids) {
+			r.floors.drop(r.params.Worker) // what another worker has in hand may come back
 		}
 		b := r.newBatch(claimed, refused)
 		if err := b.load(ctx, q, b.items(), b.now); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
@@ -25,6 +26,7 @@ type Store struct {
 	log       *slog.Logger
 	cfg       Config
 	hands     hands
+	floors    floors
 	// unstuck is up to when Revive has looked for stuck rows, in Unix nanoseconds.
 	unstuck atomic.Int64
 }
@@ -72,6 +74,10 @@ func newPool(ctx context.Context, cfg Config, conns int32, name string) (*pgxpoo
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	config.ConnConfig.DialFunc = newDialer().DialContext
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		registerArrays(conn.TypeMap())
+		return nil
+	}
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = name
 	params["lock_timeout"] = milliseconds(cfg.LockTimeout)

@@ -312,7 +312,6 @@ func (q *Queries) InboxInsertMany(ctx context.Context, arg *InboxInsertManyParam
 const inboxOutcomeInsertMany = `-- name: InboxOutcomeInsertMany :exec
 INSERT INTO inbox_outcomes (inbox_id, verdict, reason, processed_at)
 SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), $4::timestamptz
-ON CONFLICT (inbox_id) DO UPDATE SET verdict = excluded.verdict, reason = excluded.reason, processed_at = excluded.processed_at
 `
 
 type InboxOutcomeInsertManyParams struct {
@@ -322,6 +321,7 @@ type InboxOutcomeInsertManyParams struct {
 	Now      pgtype.Timestamptz
 }
 
+// A delivery ends once: its queue entry is gone in the same transaction.
 func (q *Queries) InboxOutcomeInsertMany(ctx context.Context, arg *InboxOutcomeInsertManyParams) error {
 	_, err := q.db.Exec(ctx, inboxOutcomeInsertMany,
 		arg.InboxIds,
@@ -341,7 +341,7 @@ WITH held AS (
     ORDER BY q.inbox_id LIMIT 1
 ), due AS (
     SELECT q.inbox_id, q.shard FROM inbox_queue q
-    WHERE q.shard = ANY($2::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
+    WHERE q.inbox_id > $3::bigint AND q.shard = ANY($2::smallint[]) AND q.shard NOT IN (SELECT held.shard FROM held)
     ORDER BY q.inbox_id LIMIT 256
 ), picked AS (
     SELECT suspect.inbox_id, suspect.shard FROM suspect
@@ -349,7 +349,7 @@ WITH held AS (
     SELECT d.inbox_id, d.shard FROM (
         SELECT due.inbox_id, due.shard, row_number() OVER (ORDER BY due.inbox_id) AS n FROM due
     ) d
-    WHERE d.n <= $3::int AND NOT EXISTS (SELECT 1 FROM suspect)
+    WHERE d.n <= $4::int AND NOT EXISTS (SELECT 1 FROM suspect)
 ), summed AS (
     SELECT array_agg(picked.inbox_id ORDER BY picked.inbox_id) AS ids, array_agg(DISTINCT picked.shard) AS shards FROM picked
 )
@@ -359,29 +359,39 @@ FROM summed, pg_stat_get_activity(pg_backend_pid()) a
 WHERE summed.ids IS NOT NULL AND set_config('synchronous_commit', 'off', true) = 'off'
 ON CONFLICT (worker_id) DO UPDATE SET backend_pid = excluded.backend_pid, backend_start = excluded.backend_start,
     shards = excluded.shards, inbox_ids = excluded.inbox_ids, taken_at = excluded.taken_at
-RETURNING w.inbox_ids, w.shards
+RETURNING w.inbox_ids, w.shards, EXISTS (SELECT 1 FROM held WHERE held.shard = ANY($2::smallint[]))::boolean AS passed_over
 `
 
 type InboxPeekParams struct {
 	WorkerID pgtype.UUID
 	Shards   []int16
+	Above    int64
 	MaxRows  int32
 }
 
 type InboxPeekRow struct {
-	InboxIds []int64
-	Shards   []int16
+	InboxIds   []int64
+	Shards     []int16
+	PassedOver bool
 }
 
 // Writes into the worker's own row what it is about to take, before the
 // transaction that takes it. Rows of shards in another worker's hand are left
 // out, and a row that a worker died with comes alone. With a literal LIMIT the plan
-// is an index scan that stops early. The note is about deaths of workers, not of
-// the server, so its commit waits for no disk. No row: nothing is due.
+// is an index scan that stops early; above keeps it from walking over what was taken
+// since the last vacuum. The array of shards has it planned for each call, and must:
+// a plan that was made while the queue was empty would sort a long one. The note is
+// about deaths of workers, not of the server, so its commit waits for no disk. No row:
+// nothing is due.
 func (q *Queries) InboxPeek(ctx context.Context, arg *InboxPeekParams) (InboxPeekRow, error) {
-	row := q.db.QueryRow(ctx, inboxPeek, arg.WorkerID, arg.Shards, arg.MaxRows)
+	row := q.db.QueryRow(ctx, inboxPeek,
+		arg.WorkerID,
+		arg.Shards,
+		arg.Above,
+		arg.MaxRows,
+	)
 	var i InboxPeekRow
-	err := row.Scan(&i.InboxIds, &i.Shards)
+	err := row.Scan(&i.InboxIds, &i.Shards, &i.PassedOver)
 	return i, err
 }
 
