@@ -77,7 +77,7 @@ func TestProcessBadDeliveries(t *testing.T) {
 		b.step(b.sweep)
 		b.step(b.process)
 	}
-	dead, err := b.store.Troubled(b.ctx(), 10)
+	dead, err := b.store.Troubled(b.ctx(), ports.TroubledFilter{Limit: 10})
 	b.must(err)
 	if len(dead) != 2 {
 		t.Errorf("%d dead letters, want the two that do not parse", len(dead))

@@ -27,15 +27,6 @@ type Inbox interface {
 	// due, and moves those that failed too often to the dead letters. It returns
 	// the counts. Safe on several nodes at once.
 	Revive(ctx context.Context, params ReviveParams) (ReviveReport, error)
-
-	// Troubled lists rows that were given up and those that wait for another try or
-	// for their task (statuses dead, retry and orphan), newest first.
-	Troubled(ctx context.Context, limit int) ([]InboxRow, error)
-	// InboxRow returns one row with its payload. ErrNotFound.
-	InboxRow(ctx context.Context, id int64) (InboxRow, error)
-	// Requeue puts a dead, retrying or orphaned row back to work. ErrNotFound: no
-	// such row in such a state.
-	Requeue(ctx context.Context, id int64, audit Audit) error
 }
 
 // InboxStatus is where a delivery stands.

@@ -5,6 +5,7 @@ package ports
 type Store interface {
 	Transitions
 	Inbox
+	DeadLetters
 	Work
 	Durations
 	Watches

@@ -161,9 +161,6 @@ WITH stuck AS (
 )
 SELECT count(*) FROM queued;
 
--- name: InboxTroubled :many
-SELECT * FROM provider_callback_inbox WHERE process_status IN ('dead', 'retry', 'orphan') ORDER BY id DESC LIMIT @max_rows;
-
 -- name: InboxGet :one
 SELECT sqlc.embed(i), coalesce(o.verdict, '')::text AS verdict, coalesce(o.reason, '')::text AS reason
 FROM provider_callback_inbox i LEFT JOIN inbox_outcomes o ON o.inbox_id = i.id

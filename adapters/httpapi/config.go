@@ -30,8 +30,9 @@ type Config struct {
 	Media ports.Media
 	// Events streams; it needs Reader.
 	Events Events
-	// Inbox, Desk and Resolve are the operators' desk; all or none.
-	Inbox   ports.Inbox
+	// Inbox, Requeue, Desk and Resolve are the operators' desk; all or none.
+	Inbox   ports.DeadLetters
+	Requeue *app.Requeue
 	Desk    ports.Desk
 	Resolve *app.Resolve
 	// Receive takes callbacks.
@@ -154,7 +155,7 @@ func (c Config) Validate() error {
 	check(!c.hasTasks() || (c.Cancel != nil && c.Retry != nil && c.Reader != nil), "Submit needs Cancel, Retry and Reader")
 	check(!c.hasAssets() || (c.Reader != nil && len(c.SigningKeys) > 0), "Media needs Reader and SigningKeys")
 	check(c.Events == nil || c.Reader != nil, "Events needs Reader")
-	check(!c.hasDesk() || (c.Inbox != nil && c.Desk != nil), "Resolve needs Inbox and Desk")
+	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil), "Resolve needs Inbox, Requeue and Desk")
 	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Events == nil), "Access is missing")
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")

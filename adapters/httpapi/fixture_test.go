@@ -198,6 +198,7 @@ func (f *fixture) config(store ports.Store) Config {
 		Submit:  must(app.NewSubmit(app.SubmitDeps{Env: env, Transitions: store, Vendors: vendors, Tokens: f.tokens}, app.SubmitConfig{})),
 		Cancel:  must(app.NewCancel(commands)),
 		Retry:   must(app.NewRetry(app.RetryDeps{CommandDeps: commands, Tokens: f.tokens})),
+		Requeue: must(app.NewRequeue(app.RequeueDeps{Env: env, DeadLetters: store})),
 		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
 		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
 		Reader:  store, Inbox: store, Desk: store, Media: files{[]byte("0123456789")},

@@ -79,12 +79,16 @@ func (s *frozenStore) Asset(ctx context.Context, _ domain.ProjectID, _ domain.As
 	return frozen[ports.Asset](ctx, s)
 }
 
-func (s *frozenStore) Troubled(ctx context.Context, _ int) ([]ports.InboxRow, error) {
+func (s *frozenStore) Troubled(ctx context.Context, _ ports.TroubledFilter) ([]ports.InboxRow, error) {
 	return frozen[[]ports.InboxRow](ctx, s)
 }
 
 func (s *frozenStore) InboxRow(ctx context.Context, _ int64) (ports.InboxRow, error) {
 	return frozen[ports.InboxRow](ctx, s)
+}
+
+func (s *frozenStore) TroubledGroups(ctx context.Context, _ ports.TroubledFilter) ([]ports.TroubledGroup, error) {
+	return frozen[[]ports.TroubledGroup](ctx, s)
 }
 
 func (s *frozenStore) Requeue(ctx context.Context, _ int64, _ ports.Audit) error {
@@ -130,7 +134,7 @@ func TestFrozenDatabase(t *testing.T) {
 	f, store, task := frozenFixture(t, time.Millisecond)
 	fill := strings.NewReplacer("{project_id}", f.project, "{task_id}", task, "{asset_id}", strings.Replace(task, "tsk_", "ast_", 1), "{id}", "1")
 	bodies := map[string]string{
-		"/projects/{project_id}/tasks": goodSubmit, "/admin/inbox/{id}/requeue": `{"reason":"r"}`,
+		"/projects/{project_id}/tasks": goodSubmit, "/admin/inbox/{id}/requeue": `{"reason":"r"}`, "/admin/inbox/requeue": `{"reason":"r"}`,
 		"/admin/conflicts/{id}/resolve": `{"resolution":"ignore","reason":"r"}`, "/admin/cases/{id}/resolve": `{"resolution":"abandon","reason":"r"}`,
 	}
 	skipped := map[string]bool{"/healthz": true, "/metrics": true, "/openapi.json": true, "/asyncapi.json": true}

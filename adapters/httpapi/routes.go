@@ -71,6 +71,7 @@ func (s *Server) adminRoutes() []route {
 	}
 	return []route{
 		admin(http.MethodGet, "/inbox", s.deadLetters),
+		admin(http.MethodPost, "/inbox/requeue", s.requeueMany),
 		admin(http.MethodGet, "/inbox/{id}", s.inboxRow),
 		admin(http.MethodPost, "/inbox/{id}/requeue", s.requeue),
 		admin(http.MethodGet, "/conflicts", s.conflicts),

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -87,53 +86,6 @@ func inboxShard(row ports.InboxRow) int {
 	h.Write([]byte(row.Provider + "|" + row.AccountID + "|"))
 	h.Write([]byte(cmp.Or(row.ProviderTaskID, row.ClientRequestID, string(row.TokenHash), row.DedupKey)))
 	return int(h.Sum32() % ports.OutboxShards)
-}
-
-// Troubled implements ports.Inbox.
-func (s *Store) Troubled(ctx context.Context, limit int) ([]ports.InboxRow, error) {
-	var rows []ports.InboxRow
-	err := s.read(ctx, func() error {
-		for _, row := range s.inbox {
-			if troubled(row.Status) {
-				rows = append(rows, copyRow(row))
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(rows, func(a, b ports.InboxRow) int { return cmp.Compare(b.ID, a.ID) })
-	return rows[:min(max(limit, 0), len(rows))], err
-}
-
-// troubled reports whether a delivery was given up or waits for another try.
-func troubled(s ports.InboxStatus) bool {
-	return s == ports.InboxDead || s == ports.InboxRetry || s == ports.InboxOrphan
-}
-
-// InboxRow implements ports.Inbox.
-func (s *Store) InboxRow(ctx context.Context, id int64) (ports.InboxRow, error) {
-	var found ports.InboxRow
-	err := s.read(ctx, func() error {
-		row, ok := s.inbox[id]
-		if !ok {
-			return fmt.Errorf("inbox row: %w", ports.ErrNotFound)
-		}
-		found = copyRow(row)
-		return nil
-	})
-	return found, err
-}
-
-// Requeue implements ports.Inbox. The audit has no reader here and is dropped.
-func (s *Store) Requeue(ctx context.Context, id int64, _ ports.Audit) error {
-	return s.write(ctx, func(x *tx) error {
-		row, ok := s.inbox[id]
-		if !ok || !troubled(row.Status) {
-			return fmt.Errorf("inbox row to requeue: %w", ports.ErrNotFound)
-		}
-		row.ErrorCount = 0
-		x.requeue(row)
-		return nil
-	})
 }
 
 // requeue makes a row pending again.

@@ -48,7 +48,7 @@ type marked struct {
 func (r *round) newBatch(claimed []dbgen.InboxClaimRow, refused error) *batch {
 	b := &batch{unit: r.newUnit(), at: r.params.Now, deliveries: make([]delivery, len(claimed))}
 	for i, c := range claimed {
-		row, err := r.inboxRowOf(c.ProviderCallbackInbox)
+		row, err := r.openRow(c.ProviderCallbackInbox)
 		row.ClaimCount++
 		d := delivery{InboxRow: row}
 		switch {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -191,9 +190,9 @@ func inboxShard(r ports.InboxRow) int16 {
 	return int16(h.Sum32() % inboxShards)
 }
 
-// inboxRowOf reads a row; its payload stays nil when no key opens it.
-func (s *Store) inboxRowOf(r dbgen.ProviderCallbackInbox) (ports.InboxRow, error) {
-	row := ports.InboxRow{
+// inboxRowOf reads a row but for its payload.
+func inboxRowOf(r dbgen.ProviderCallbackInbox) ports.InboxRow {
+	return ports.InboxRow{
 		ID: r.ID, Provider: r.Provider, AccountID: r.AccountID, DedupKey: r.DedupKey,
 		ProviderEventID: text(r.ProviderEventID), ProviderTaskID: text(r.ProviderTaskID), ClientRequestID: text(r.ClientRequestID),
 		TokenHash: r.TokenHash, Trust: domain.Trust(r.Trust), ProviderOccurredAt: timePtr(r.ProviderOccurredAt),
@@ -201,58 +200,16 @@ func (s *Store) inboxRowOf(r dbgen.ProviderCallbackInbox) (ports.InboxRow, error
 		TraceID: domain.TraceID{ID: idOf(r.TraceID)}, Status: ports.InboxStatus(r.ProcessStatus), ErrorCount: int(r.ErrorCount),
 		ClaimCount: int(r.ClaimCount), LastError: text(r.LastErrorCode), NextRetryAt: timeOf(r.NextRetryAt),
 	}
-	plain, err := s.cfg.Keyring.open(text(r.PayloadKeyVersion), identityOf(r.Provider, r.DedupKey), r.Payload)
-	row.Payload = plain
+}
+
+// openRow reads a row; its payload stays nil when it was removed and when no key
+// opens it, which is an error.
+func (s *Store) openRow(r dbgen.ProviderCallbackInbox) (row ports.InboxRow, err error) {
+	row = inboxRowOf(r)
+	if r.Payload != nil {
+		row.Payload, err = s.cfg.Keyring.open(text(r.PayloadKeyVersion), identityOf(r.Provider, r.DedupKey), r.Payload)
+	}
 	return row, err
-}
-
-// Troubled implements ports.Inbox.
-func (s *Store) Troubled(ctx context.Context, limit int) ([]ports.InboxRow, error) {
-	found, err := s.queries().InboxTroubled(ctx, int32(max(limit, 0)))
-	if err != nil {
-		return nil, outward("troubled deliveries", err)
-	}
-	rows := make([]ports.InboxRow, len(found))
-	for i, r := range found {
-		row, err := s.inboxRowOf(r)
-		if err != nil {
-			s.log.WarnContext(ctx, "troubled delivery", "inbox_id", r.ID, "error", err)
-		}
-		rows[i] = row
-	}
-	return rows, nil
-}
-
-// InboxRow implements ports.Inbox.
-func (s *Store) InboxRow(ctx context.Context, id int64) (ports.InboxRow, error) {
-	found, err := s.queries().InboxGet(ctx, id)
-	if err != nil {
-		return ports.InboxRow{}, outward("inbox row", missing("inbox row", err))
-	}
-	row, err := s.inboxRowOf(found.ProviderCallbackInbox)
-	if found.Verdict != "" {
-		row.Status, row.ClaimCount = ports.InboxDone, row.ClaimCount+1
-		if found.Verdict == string(domain.VerdictIgnored) {
-			row.Status, row.LastError = ports.InboxIgnored, found.Reason
-		}
-	}
-	return row, outward("inbox row", err)
-}
-
-// Requeue implements ports.Inbox.
-func (s *Store) Requeue(ctx context.Context, id int64, audit ports.Audit) error {
-	err := s.inTx(ctx, func(q *dbgen.Queries) error {
-		now := s.now()
-		n, err := q.InboxRequeue(ctx, at(now), id)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("inbox row to requeue: %w", ports.ErrNotFound)
-		}
-		return q.AuditInsertMany(ctx, auditRows([]audited{{Audit: audit, subject: fmt.Sprintf("inbox:%d", id)}}, now))
-	})
-	return outward("requeue", err)
 }
 
 // uids converts ids for an array parameter.

@@ -76,11 +76,12 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 	}
 	command := app.CommandDeps{Env: r.env, Transitions: r.store, Reader: r.store, Vendors: r.vendors}
 	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Media, cfg.SigningKeys = r.store, r.store, r.store, r.media, keys
-	var faults [4]error
+	var faults [5]error
 	cfg.Submit, faults[0] = app.NewSubmit(app.SubmitDeps{Env: r.env, Transitions: r.store, Vendors: r.vendors, Tokens: r.tokens}, prices)
 	cfg.Cancel, faults[1] = app.NewCancel(command)
 	cfg.Retry, faults[2] = app.NewRetry(app.RetryDeps{CommandDeps: command, Tokens: r.tokens, Submit: prices})
 	cfg.Resolve, faults[3] = app.NewResolve(app.ResolveDeps{CommandDeps: command, Desk: r.store})
+	cfg.Requeue, faults[4] = app.NewRequeue(app.RequeueDeps{Env: r.env, DeadLetters: r.store})
 	return errors.Join(faults[:]...)
 }
 

@@ -5,7 +5,11 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,47 +17,157 @@ import (
 
 type inboxCmd struct {
 	List    inboxListCmd    `cmd:"" help:"List deliveries that were given up (dead), wait for another try (retry) or for their task (orphan), the newest first."`
-	Show    inboxShowCmd    `cmd:"" help:"Show one delivery."`
-	Requeue inboxRequeueCmd `cmd:"" help:"Put a delivery back to work."`
+	Show    inboxShowCmd    `cmd:"" help:"Show one delivery with the shape of its payload, or the payload itself."`
+	Requeue inboxRequeueCmd `cmd:"" help:"Put one delivery back to work, or many that a filter chooses, so many a second."`
+}
+
+// troubledRef chooses among deliveries that need a look.
+type troubledRef struct {
+	Status    string `enum:",dead,retry,orphan" default:"" help:"dead, retry or orphan."`
+	Provider  string `help:"Only this vendor's."`
+	Code      string `help:"Only those whose newest error has this code, such as undecodable."`
+	OlderThan string `help:"Only those received at least so long ago, such as 24h." placeholder:"AGE"`
 }
 
 type (
-	inboxListCmd struct{ listRef }
+	inboxListCmd struct {
+		listRef
+		troubledRef
+		Before string `help:"The next page: the number of the last row of the one before."`
+	}
 	inboxShowCmd struct {
 		rowRef
-		Raw bool `help:"Write the delivery's bytes and nothing else."`
+		Full   bool   `help:"Show the payload itself; that is kept in the audit log."`
+		Raw    bool   `help:"Write the payload's bytes and nothing else; kept in the audit log too."`
+		Reason string `help:"Why the payload is read; kept with it."`
 	}
 	inboxRequeueCmd struct {
-		rowRef
-		Reason string `required:"" help:"Why; kept in the audit log."`
+		remote
+		troubledRef
+		ID     int64  `arg:"" optional:"" help:"Number of the row; without it the filter chooses, the oldest first."`
+		Limit  int    `default:"1000" help:"How many at most."`
+		Rate   int    `default:"100" help:"How many come back to work per second."`
+		DryRun bool   `help:"Only say what would be taken."`
+		Reason string `help:"Why; kept in the audit log. Needed but for a dry run."`
+		JSON   bool   `help:"Print JSON."`
 	}
 )
 
+// chosen is the filter of a list.
+func (t troubledRef) chosen() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"status": t.Status, "provider": t.Provider, "code": t.Code, "older_than": t.OlderThan} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q
+}
+
 // Run lists deliveries that need a look.
 func (cmd inboxListCmd) Run(ctx context.Context, std streams) error {
-	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("inbox", nil), "inbox", []string{"id", "provider", "status", "trust", "received_at", "next_retry_at", "error_count", "last_error"})
+	q := cmd.troubledRef.chosen()
+	if cmd.Before != "" {
+		q.Set("before", cmd.Before)
+	}
+	return adminList(ctx, cmd.remote, std, cmd.JSON, cmd.query("inbox", q), "inbox", []string{"id", "provider", "status", "trust", "received_at", "next_retry_at", "error_count", "last_error"})
 }
 
-// Run requeues a delivery.
+// Run requeues one delivery or many.
 func (cmd inboxRequeueCmd) Run(ctx context.Context, std streams) error {
-	return adminDo(ctx, cmd.remote, std, cmd.path("inbox", "requeue"), map[string]any{"reason": cmd.Reason})
+	if cmd.Reason == "" && !cmd.DryRun {
+		return errors.New("say why with --reason: it is kept in the audit log")
+	}
+	if cmd.ID != 0 {
+		if cmd.DryRun {
+			return errors.New("--dry-run goes with a filter; `aivedio inbox show` shows one row")
+		}
+		return adminDo(ctx, cmd.remote, std, rowRef{ID: cmd.ID}.path("inbox", "requeue"), map[string]any{"reason": cmd.Reason})
+	}
+	body := map[string]any{"limit": cmd.Limit, "rate": cmd.Rate, "dry_run": cmd.DryRun, "reason": cmd.Reason}
+	for name, values := range cmd.troubledRef.chosen() {
+		body[name] = values[0]
+	}
+	c, err := cmd.client()
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.call(ctx, http.MethodPost, "/admin/inbox/requeue", body, &raw); err != nil {
+		return err
+	}
+	if cmd.JSON {
+		return std.json(raw)
+	}
+	return cmd.tell(std, raw)
 }
 
-// Run shows a delivery with its payload readable where it can be.
+// tell says what was taken, or would be.
+func (cmd inboxRequeueCmd) tell(std streams, raw json.RawMessage) error {
+	var answer struct {
+		Requeue struct {
+			Rows      int     `json:"rows"`
+			LastDueAt *string `json:"last_due_at"`
+			Groups    []struct {
+				Provider, Status string
+				Code             *string
+				Rows             int
+				Oldest, Newest   string
+			} `json:"groups"`
+		} `json:"requeue"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("the server's answer does not parse: %w", err)
+	}
+	table := [][]string{{"ROWS", "PROVIDER", "STATUS", "CODE", "OLDEST", "NEWEST"}}
+	for _, g := range answer.Requeue.Groups {
+		code := "–"
+		if g.Code != nil {
+			code = *g.Code
+		}
+		table = append(table, []string{strconv.Itoa(g.Rows), g.Provider, g.Status, code, g.Oldest, g.Newest})
+	}
+	if err := std.table(table); err != nil {
+		return err
+	}
+	what, until := "requeued", ""
+	if cmd.DryRun {
+		what = "would be requeued"
+	}
+	if answer.Requeue.LastDueAt != nil {
+		until = ", the last of them at " + *answer.Requeue.LastDueAt
+	}
+	_, err := fmt.Fprintf(std.out, "%d %s%s\n", answer.Requeue.Rows, what, until)
+	return err
+}
+
+// Run shows a delivery; its payload, where it is asked for, readable where it can
+// be.
 func (cmd inboxShowCmd) Run(ctx context.Context, std streams) error {
-	raw, err := adminRow(ctx, cmd.remote, cmd.path("inbox"))
+	path := cmd.path("inbox")
+	if !cmd.Full && !cmd.Raw {
+		return adminShow(ctx, cmd.remote, std, path)
+	}
+	q := url.Values{"payload": {"full"}}
+	if cmd.Reason != "" {
+		q.Set("reason", cmd.Reason)
+	}
+	raw, err := adminRow(ctx, cmd.remote, path+"?"+q.Encode())
 	if err != nil {
 		return err
 	}
 	var row struct {
 		Inbox struct {
-			Payload string `json:"payload"`
+			Payload *string `json:"payload"`
 		} `json:"inbox"`
 	}
 	if err := json.Unmarshal(raw, &row); err != nil {
 		return fmt.Errorf("the server's answer does not parse: %w", err)
 	}
-	payload, err := base64.StdEncoding.DecodeString(row.Inbox.Payload)
+	if row.Inbox.Payload == nil {
+		return errors.New("the payload was removed: it is not kept for long once a delivery is done")
+	}
+	payload, err := base64.StdEncoding.DecodeString(*row.Inbox.Payload)
 	if err != nil {
 		return fmt.Errorf("the payload is not base64: %w", err)
 	}
@@ -61,7 +175,7 @@ func (cmd inboxShowCmd) Run(ctx context.Context, std streams) error {
 		_, err := std.out.Write(payload)
 		return err
 	}
-	return std.indented(readable(raw, row.Inbox.Payload, payload))
+	return std.indented(readable(raw, *row.Inbox.Payload, payload))
 }
 
 // readable puts the payload's JSON or text in the place of its base64; bytes that

@@ -88,6 +88,7 @@ func storeGroups() []storeGroup {
 		{"Receive", receiveTests(), false},
 		{"Process", processTests(), false},
 		{"Revive", reviveTests(), false},
+		{"DeadLetters", deadLetterTests(), false},
 		{"Outbox", outboxTests(), false},
 		{"Shards", shardTests(), false},
 		{"BusRetries", busRetryTests(), false},

@@ -110,7 +110,7 @@ func reviveOrphanForTooLong(t *testing.T, b *storeBench) {
 	if report := b.process(b.always(domain.ObservedRunning)); report.Taken != 0 {
 		t.Errorf("an orphan of three hours was matched again: %+v", report)
 	}
-	dead, err := b.Store.Troubled(b.ctx, 10)
+	dead, err := b.Store.Troubled(b.ctx, ports.TroubledFilter{Limit: 10})
 	if err != nil || len(dead) != 1 || dead[0].Status != ports.InboxDead {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
@@ -144,11 +144,11 @@ func reviveDeadLetters(t *testing.T, b *storeBench) {
 		t.Errorf("a dead row was swept: %+v", report)
 	}
 	b.takenRows(0)
-	dead, err := b.Store.Troubled(b.ctx, 10)
+	dead, err := b.Store.Troubled(b.ctx, ports.TroubledFilter{Limit: 10})
 	if err != nil || len(dead) != 2 || dead[0].ID != second || dead[1].ID != first {
 		t.Errorf("dead letters %+v, %v; want the newest first", dead, err)
 	}
-	if dead, err = b.Store.Troubled(b.ctx, 1); err != nil || len(dead) != 1 {
+	if dead, err = b.Store.Troubled(b.ctx, ports.TroubledFilter{Limit: 1}); err != nil || len(dead) != 1 {
 		t.Errorf("limit 1: %d, %v", len(dead), err)
 	}
 }
@@ -189,7 +189,7 @@ func reviveRequeueOfOthers(t *testing.T, b *storeBench) {
 		return b.news(row, domain.ObservedRunning)
 	})
 	b.receive(b.delivery(m, "evt-3")) // pending: no trouble
-	rows, err := b.Store.Troubled(b.ctx, 10)
+	rows, err := b.Store.Troubled(b.ctx, ports.TroubledFilter{Limit: 10})
 	if err != nil || len(rows) != 2 || rows[0].ID != orphan || rows[0].Status != ports.InboxOrphan ||
 		rows[1].ID != retrying || rows[1].Status != ports.InboxRetry || rows[1].LastError == "" {
 		t.Errorf("troubled rows %+v, %v; want the orphan and the retrying one", rows, err)

@@ -510,54 +510,6 @@ func (q *Queries) InboxSetMany(ctx context.Context, arg *InboxSetManyParams) err
 	return err
 }
 
-const inboxTroubled = `-- name: InboxTroubled :many
-SELECT id, provider, account_id, dedup_key, trust, provider_event_id, provider_task_id, client_request_id, token_hash, provider_occurred_at, received_at, signature_key_version, payload_hash, payload, payload_key_version, trace_id, shard, process_status, claim_count, error_count, next_retry_at, last_error_code, processed_at FROM provider_callback_inbox WHERE process_status IN ('dead', 'retry', 'orphan') ORDER BY id DESC LIMIT $1
-`
-
-func (q *Queries) InboxTroubled(ctx context.Context, maxRows int32) ([]ProviderCallbackInbox, error) {
-	rows, err := q.db.Query(ctx, inboxTroubled, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []ProviderCallbackInbox
-	for rows.Next() {
-		var i ProviderCallbackInbox
-		if err := rows.Scan(
-			&i.ID,
-			&i.Provider,
-			&i.AccountID,
-			&i.DedupKey,
-			&i.Trust,
-			&i.ProviderEventID,
-			&i.ProviderTaskID,
-			&i.ClientRequestID,
-			&i.TokenHash,
-			&i.ProviderOccurredAt,
-			&i.ReceivedAt,
-			&i.SignatureKeyVersion,
-			&i.PayloadHash,
-			&i.Payload,
-			&i.PayloadKeyVersion,
-			&i.TraceID,
-			&i.Shard,
-			&i.ProcessStatus,
-			&i.ClaimCount,
-			&i.ErrorCount,
-			&i.NextRetryAt,
-			&i.LastErrorCode,
-			&i.ProcessedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const inboxUnstick = `-- name: InboxUnstick :one
 WITH stuck AS (
     SELECT i.id, i.shard FROM provider_callback_inbox i
