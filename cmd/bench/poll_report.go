@@ -12,7 +12,7 @@ func (ph pollPhase) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v queries/s, worst second %d of %d", ph.Name, ph.PerSecond, ph.WorstSecond, ph.Quota)
 	if l := ph.Leases; l != nil {
-		fmt.Fprintf(&b, ", lag %v ms, repeated %d, stolen %d, outside their lease %d", *ph.Lag, l.Repeated, l.Stolen, l.Outside)
+		fmt.Fprintf(&b, ", lag %v ms, %v", *ph.Lag, l)
 	}
 	if f := ph.Fair; f != nil {
 		fmt.Fprintf(&b, ", gap median %v s, max %v s (× %v), lag by third %v ms", f.Median, f.Max, f.Ratio, f.Lag)

@@ -1,6 +1,7 @@
 package leasewatch
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +23,11 @@ type Findings struct {
 	TakenOver int `json:"taken_over"`
 	// Lags are those of the queries, in no order.
 	Lags []Lag `json:"-"`
+}
+
+// String is a line for a person, without the lags.
+func (f Findings) String() string {
+	return fmt.Sprintf("repeated %d, stolen %d, unclaimed %d, outside their lease %d, taken over %d", f.Repeated, f.Stolen, f.Unclaimed, f.Outside, f.TakenOver)
 }
 
 // Lag is how long after its timer a query arrived at the vendor. For one that was
