@@ -32,6 +32,9 @@ type batcher[In, Out any] struct {
 	// It needs now.
 	patience time.Duration
 	now      func() time.Time
+	// linger, when set, is how long a flusher with a small batch waits for more: for
+	// calls that nobody waits for, where a shared transaction is worth it.
+	linger time.Duration
 
 	mu      sync.Mutex
 	queue   []*call[In, Out]
@@ -111,11 +114,25 @@ func (b *batcher[In, Out]) enqueue(in In) (*call[In, Out], error) {
 // work flushes until nothing waits.
 func (b *batcher[In, Out]) work() {
 	for {
+		b.gather()
 		batch := b.take()
 		if len(batch) == 0 {
 			return
 		}
 		b.settle(batch)
+	}
+}
+
+// gather lets a batch grow, where that is wanted.
+func (b *batcher[In, Out]) gather() {
+	if b.linger == 0 {
+		return
+	}
+	b.mu.Lock()
+	n := len(b.queue)
+	b.mu.Unlock()
+	if n > 0 && n < b.size {
+		pause(context.Background(), b.linger, nil)
 	}
 }
 

@@ -138,20 +138,20 @@ type operationRound struct {
 
 // workOperations claims operations for all free slots and leaves them running.
 func workOperations(ctx context.Context, r operationRound, one func(context.Context, ports.OperationJob, domain.ID) error) (int, error) {
-	free := r.pool.reserve(ctx)
-	var jobs []ports.OperationJob
-	var err error
-	lease := r.env.NewID()
-	if free > 0 {
-		jobs, err = r.work.ClaimOperations(ctx, ports.OperationClaim{
-			Type: r.kind, Now: r.env.Now(), Limit: free, Lease: lease, LeaseFor: r.lease,
-		})
+	slots := r.pool.reserve(ctx)
+	defer slots.end()
+	if slots.free == 0 {
+		return 0, r.pool.takeErr()
 	}
+	lease := r.env.NewID()
+	jobs, err := r.work.ClaimOperations(ctx, ports.OperationClaim{
+		Type: r.kind, Now: r.env.Now(), Limit: slots.free, Lease: lease, LeaseFor: r.lease,
+	})
 	if err != nil {
 		err = fmt.Errorf("claim %s: %w", r.kind, err)
 	}
 	for _, job := range jobs {
-		r.pool.run(func() error {
+		slots.run(func() error {
 			err := one(ctx, job, lease)
 			if errors.Is(err, ports.ErrLeaseLost) {
 				return nil // somebody else has it: their result counts
@@ -159,7 +159,6 @@ func workOperations(ctx context.Context, r operationRound, one func(context.Cont
 			return err
 		})
 	}
-	r.pool.release(free - len(jobs))
 	return len(jobs), errors.Join(err, r.pool.takeErr())
 }
 

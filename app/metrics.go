@@ -74,6 +74,7 @@ func AllMetrics() []*Metric {
 	return []*Metric{
 		MetricDeliveries, MetricDeliverTime, MetricInboxBatch, MetricProcessed, MetricVerdicts,
 		MetricSubmits, MetricSubmitTime, MetricQueries, MetricQueryTime, MetricQuotaWaits,
+		MetricPollLag, MetricPollsRunning, MetricModelDuration,
 		MetricPublished, MetricPublishErrors, MetricPublishLag, MetricNotified,
 		MetricMedia, MetricMediaBytes, MetricCancels, MetricSwept, MetricLoopErrors,
 		MetricWebhookSilence, MetricPollPace,

@@ -22,8 +22,11 @@ type PollConfig struct {
 	// Lease is how long an attempt is ours; longer than QueryTimeout and Patience
 	// together, 30 s when zero.
 	Lease time.Duration
-	// Interval is the wait after an empty round; 500 ms when zero.
+	// Interval is the wait after a round that left nothing due; 100 ms when zero.
 	Interval time.Duration
+	// ForOthers is the share of the queries that is kept for attempts that nobody
+	// waits for, so that none starves; a quarter when zero, at most 1.
+	ForOthers float64
 	// Quota limits the queries.
 	Quota QuotaConfig
 }
@@ -34,7 +37,8 @@ func (c PollConfig) WithDefaults() PollConfig {
 	c.QueryTimeout = cmp.Or(c.QueryTimeout, 15*time.Second)
 	c.Patience = cmp.Or(c.Patience, 2*time.Second)
 	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.Interval = cmp.Or(c.Interval, 500*time.Millisecond)
+	c.Interval = cmp.Or(c.Interval, 100*time.Millisecond)
+	c.ForOthers = cmp.Or(c.ForOthers, 0.25)
 	return c
 }
 
@@ -44,31 +48,54 @@ func (c PollConfig) Validate() error {
 	if c.Concurrency < 0 || c.QueryTimeout < 0 || c.Patience < 0 || c.Lease < 0 || c.Interval < 0 {
 		errs = append(errs, errors.New("poll: a limit is negative"))
 	}
+	if c.ForOthers < 0 || c.ForOthers > 1 {
+		errs = append(errs, errors.New("poll: for_others must be between 0 and 1"))
+	}
 	if d := c.WithDefaults(); d.QueryTimeout+d.Patience >= d.Lease {
 		errs = append(errs, errors.New("poll: lease must be longer than query_timeout and patience together"))
 	}
 	return errors.Join(errs...)
 }
 
-// PollDeps are what [Poll] works with. Quota may be nil when nothing is limited;
-// the rest is required.
+// PollDeps are what [Poll] works with. Quota may be nil when nothing is limited,
+// Durations when nothing is learned; the rest is required.
 type PollDeps struct {
 	Env
 	Transitions ports.Transitions
 	Work        ports.Work
 	Vendors     Vendors
 	Quota       ports.Quota
+	Durations   ports.Durations
 }
 
 // Poll asks vendors about attempts whose time has come. It cannot create
-// anything there.
+// anything there. Step and Run must not be called at the same time.
 type Poll struct {
 	deps    PollDeps
 	cfg     PollConfig
 	querier querier
 	applier *applier
 	pool    *pool
+	meter   *pollMeter
+	typical *typicals
+	// due is the part of a slot that the others have saved up; always below 1.
+	due float64
+	// slowAt is when the slow loop is looked at again, last when the newest round
+	// began.
+	slowAt, last time.Time
 }
+
+// What keeps the cost of a claim, and of a transaction, low beside that of the
+// queries: a busy pool claims for several slots at once, rounds keep a distance,
+// and answers wait a little for one another.
+const (
+	pollGather   = 20 * time.Millisecond
+	pollDistance = 20 * time.Millisecond
+	pollLinger   = 10 * time.Millisecond
+	// slowEvery is the distance of two looks at the slow loop, whose timers are
+	// minutes apart.
+	slowEvery = time.Second
+)
 
 // NewPoll checks what it is given.
 func NewPoll(deps PollDeps, cfg PollConfig) (*Poll, error) {
@@ -79,20 +106,24 @@ func NewPoll(deps PollDeps, cfg PollConfig) (*Poll, error) {
 		return nil, err
 	}
 	deps.Env, cfg = deps.Env.WithDefaults(), cfg.WithDefaults()
-	return &Poll{
+	p := &Poll{
 		deps: deps, cfg: cfg,
 		querier: querier{
 			env: deps.Env, vendors: deps.Vendors, quota: deps.Quota, limits: cfg.Quota,
 			timeout: cfg.QueryTimeout, patience: cfg.Patience,
 		},
 		applier: newApplier(deps.Env, deps.Transitions), pool: newPool(cfg.Concurrency),
-	}, nil
+		meter: newPollMeter(deps.Metrics), typical: newTypicals(deps.Env, deps.Durations),
+	}
+	p.applier.batch.linger = pollLinger
+	p.pool.batch, p.pool.linger = cfg.Concurrency/4, pollGather
+	return p, nil
 }
 
 // Step queries what is due, up to Concurrency attempts, and returns when all are
 // answered and applied.
 func (p *Poll) Step(ctx context.Context) (worked int, err error) {
-	worked, err = p.round(ctx)
+	worked, _, err = p.round(ctx)
 	p.pool.drain()
 	return worked, errors.Join(err, p.pool.takeErr())
 }
@@ -100,44 +131,76 @@ func (p *Poll) Step(ctx context.Context) (worked int, err error) {
 // Run polls until the context ends and the last queries are answered.
 func (p *Poll) Run(ctx context.Context) error {
 	return Loop{
-		Name: "poll", Step: p.round, Interval: p.cfg.Interval, Bell: p.deps.Bells.Poll,
+		Name: "poll", Step: p.paced, Interval: p.cfg.Interval, Bell: p.deps.Bells.Poll,
 		Drain: p.pool.drain, Grace: p.cfg.Lease, Env: p.deps.Env,
 	}.Run(ctx)
 }
 
-// round starts queries on all free slots. The slow loop goes first, with a
-// quarter of them, so that a flood of polls cannot starve it.
-func (p *Poll) round(ctx context.Context) (int, error) {
-	free := p.pool.reserve(ctx)
-	started := 0
-	slow, err := p.reconcile(ctx, max(1, free/4), free)
-	started += slow
-	if err == nil {
-		var polled int
-		polled, err = p.start(ctx, ports.ClaimParams{Kind: ports.WorkPoll, Limit: free - started}, domain.SourcePoll)
-		started += polled
+// paced is a round of Run. A claim that took all there was leaves the next to the
+// interval or the bell: what trickles in is then claimed together.
+func (p *Poll) paced(ctx context.Context) (int, error) {
+	pause(ctx, min(p.last.Add(pollDistance).Sub(p.deps.Now()), pollDistance), nil)
+	p.last = p.deps.Now()
+	started, more, err := p.round(ctx)
+	if err == nil && !more {
+		started = 0
 	}
-	p.pool.release(free - started)
-	return started, errors.Join(err, p.pool.takeErr())
+	return started, err
 }
 
-// reconcile starts the slow loop's queries. Vendors whose create can be replayed
-// are left to the submitter, which alone can do that.
-func (p *Poll) reconcile(ctx context.Context, limit, free int) (int, error) {
-	limit = min(limit, free)
+// round starts queries on all free slots; more says that there may be more due.
+// The slow loop goes first, with a quarter of them, so that a flood of polls cannot
+// starve it.
+func (p *Poll) round(ctx context.Context) (started int, more bool, err error) {
+	slots := p.pool.reserve(ctx)
+	defer slots.end()
+	all := slots.free
+	p.typical.refresh(ctx)
+	err = p.reconcile(ctx, slots, max(1, all/4))
+	if err == nil && slots.free > 0 {
+		more, err = p.polls(ctx, slots)
+	}
+	return all - slots.free, more, errors.Join(err, p.pool.takeErr())
+}
+
+// polls starts the queries that are due. Of each four slots in a row at least one
+// is for attempts that nobody waits for, however many others are due: the k-th of
+// them is queried within 4k slots.
+func (p *Poll) polls(ctx context.Context, slots *places) (more bool, err error) {
+	p.due += float64(slots.free) * p.cfg.ForOthers
+	others := int(p.due)
+	p.due -= float64(others)
+	wanted := slots.free - others
+	n, err := p.start(ctx, slots, ports.ClaimParams{Kind: ports.WorkPoll, Limit: slots.free, ForOthers: others})
+	return n >= wanted, err
+}
+
+// reconcile starts the slow loop's queries on at most limit slots. Vendors whose
+// create can be replayed are left to the submitter, which alone can do that.
+func (p *Poll) reconcile(ctx context.Context, slots *places, limit int) error {
+	now := p.deps.Now()
+	if now.Before(p.slowAt) || slots.free == 0 {
+		return nil
+	}
+	params := ports.ClaimParams{Kind: ports.WorkReconcile, Limit: min(limit, slots.free)}
 	mine, all := queriedOnly(p.deps.Vendors)
 	if all {
-		return p.start(ctx, ports.ClaimParams{Kind: ports.WorkReconcile, Limit: limit}, domain.SourceReconcile)
+		mine = []string{""}
 	}
-	started := 0
 	for _, name := range mine {
-		n, err := p.start(ctx, ports.ClaimParams{Kind: ports.WorkReconcile, Provider: name, Limit: limit - started}, domain.SourceReconcile)
-		started += n
-		if err != nil {
-			return started, err
+		if params.Limit == 0 {
+			return nil
+		}
+		params.Provider = name
+		n, err := p.start(ctx, slots, params)
+		if params.Limit -= n; err != nil {
+			return err
 		}
 	}
-	return started, nil
+	if params.Limit > 0 {
+		p.slowAt = now.Add(slowEvery)
+	}
+	return nil
 }
 
 // queriedOnly lists the vendors whose create cannot be replayed; all says that
@@ -154,33 +217,54 @@ func queriedOnly(vendors Vendors) (names []string, all bool) {
 	return names, all
 }
 
-// start claims and queries.
-func (p *Poll) start(ctx context.Context, params ports.ClaimParams, source domain.Source) (int, error) {
-	if params.Limit <= 0 {
-		return 0, nil
-	}
+// start claims and queries; it returns how many.
+func (p *Poll) start(ctx context.Context, slots *places, params ports.ClaimParams) (int, error) {
 	params.Now, params.Lease, params.LeaseFor = p.deps.Now(), p.deps.NewID(), p.cfg.Lease
 	jobs, err := p.deps.Work.Claim(ctx, params)
 	if err != nil {
 		return 0, fmt.Errorf("claim %s: %w", params.Kind, err)
 	}
 	for _, job := range jobs {
-		p.pool.run(func() error { return p.one(ctx, job, params.Lease, source) })
+		p.meter.claimed(job, params)
+		slots.run(func() error {
+			defer p.meter.done(job)
+			return p.one(ctx, job, params)
+		})
 	}
 	return len(jobs), nil
 }
 
 // one queries one attempt and applies the answer.
-func (p *Poll) one(ctx context.Context, job ports.Job, lease domain.ID, source domain.Source) error {
-	item, err := p.querier.ask(ctx, job, lease, source)
+func (p *Poll) one(ctx context.Context, job ports.Job, claim ports.ClaimParams) error {
+	source := domain.SourcePoll
+	if claim.Kind == ports.WorkReconcile {
+		source = domain.SourceReconcile
+	}
+	item, err := p.querier.ask(ctx, job, claim.Lease, source)
 	if errors.Is(err, errLimited) {
-		return nil
+		return p.putOff(ctx, job, claim)
 	}
 	if err != nil {
 		return fmt.Errorf("poll %s: %w", job.Attempt.ID, err)
 	}
+	item.Input.Policy.Typical = p.typical.of(job.Attempt)
 	if err := p.applier.applyAll(ctx, item); err != nil {
 		return fmt.Errorf("poll %s: %w", job.Attempt.ID, err)
+	}
+	return nil
+}
+
+// putOff gives an attempt back that our limits did not let through, for as long as
+// it has waited: others may then have their turn.
+func (p *Poll) putOff(ctx context.Context, job ports.Job, claim ports.ClaimParams) error {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	wait := time.Duration(float64(p.cfg.Patience) * p.deps.Jitter())
+	err := p.deps.Work.PutOff(ctx, ports.PutOffParams{
+		Kind: claim.Kind, Lease: claim.Lease, Jobs: []ports.PutOffJob{{ID: job.Attempt.ID, Until: p.deps.Now().Add(wait)}},
+	})
+	if err != nil {
+		return fmt.Errorf("put off %s: %w", job.Attempt.ID, err)
 	}
 	return nil
 }

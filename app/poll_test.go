@@ -107,14 +107,20 @@ func TestPollQuotaLeavesTheRest(t *testing.T) {
 	var err error
 	b.poll, err = app.NewPoll(app.PollDeps{
 		Env: b.env, Transitions: b.store, Work: b.store, Vendors: app.NewVendors(b.vendor), Quota: memory.NewQuota(b.clock.Now),
-	}, app.PollConfig{Quota: app.QuotaConfig{Tenant: app.Rate{PerSecond: .01, Burst: 2}}})
+	}, app.PollConfig{Concurrency: 1, Quota: app.QuotaConfig{Tenant: app.Rate{PerSecond: .01, Burst: 2}}})
 	b.must(err)
 	b.clock.Advance(10 * time.Second)
-	b.step(b.poll)
+	for range 3 {
+		b.step(b.poll)
+		b.clock.Advance(100 * time.Millisecond)
+	}
 	if b.vendor.queries != 2 {
 		t.Errorf("%d queries, want 2", b.vendor.queries)
 	}
-	b.clock.Advance(10 * time.Minute) // the lease has run out, a permit is there
+	if n := b.step(b.poll); n != 0 {
+		t.Error("an attempt that our limits held up was claimed again at once")
+	}
+	b.clock.Advance(10 * time.Minute) // a permit is there, and the one that was held up comes first
 	b.step(b.poll)
 	page, err := b.store.Tasks(b.ctx(), ports.ListParams{ProjectID: b.project.ID, Status: inProgress, Limit: 10})
 	b.must(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // pool bounds how many calls to the outside run at once. A round takes free
@@ -13,6 +14,10 @@ import (
 type pool struct {
 	slots chan struct{}
 	wg    sync.WaitGroup
+	// batch and linger have a round wait a little for more slots, so that a busy pool
+	// does not claim its work row by row; zero for none.
+	batch  int
+	linger time.Duration
 
 	mu   sync.Mutex
 	errs []error
@@ -23,34 +28,63 @@ const maxPoolErrors = 8
 
 func newPool(n int) *pool { return &pool{slots: make(chan struct{}, n)} }
 
-// reserve waits for a free slot and takes all that are free. It returns how many;
-// 0 when the context has ended.
-func (p *pool) reserve(ctx context.Context) int {
+// places are the slots that one round holds. Not safe for concurrent use.
+type places struct {
+	pool *pool
+	free int
+}
+
+// reserve waits for a free slot and takes all that are free; none when the context
+// has ended. The caller defers end, so that whatever happens no slot is lost.
+func (p *pool) reserve(ctx context.Context) *places {
+	held := &places{pool: p}
 	select {
 	case p.slots <- struct{}{}:
+		held.free++
 	case <-ctx.Done():
-		return 0
+		return held
 	}
-	n := 1
-	for {
+	held.takeFree()
+	if held.free >= p.batch {
+		return held
+	}
+	timer := time.NewTimer(p.linger)
+	defer timer.Stop()
+	for held.free < p.batch {
 		select {
 		case p.slots <- struct{}{}:
-			n++
+			held.free++
+		case <-timer.C:
+			return held
+		case <-ctx.Done():
+			return held
+		}
+	}
+	return held
+}
+
+func (h *places) takeFree() {
+	for {
+		select {
+		case h.pool.slots <- struct{}{}:
+			h.free++
 		default:
-			return n
+			return
 		}
 	}
 }
 
-// release gives unused slots back.
-func (p *pool) release(n int) {
-	for range n {
-		<-p.slots
-	}
+// end gives back what the round did not use.
+func (h *places) end() {
+	h.pool.release(h.free)
+	h.free = 0
 }
 
-// run does a job on a reserved slot. Its error, or panic, is for the next takeErr.
-func (p *pool) run(job func() error) {
+// run does a job on one of the slots; at most free jobs. Its error, or panic, is
+// for the next takeErr.
+func (h *places) run(job func() error) {
+	p := h.pool
+	h.free--
 	p.wg.Go(func() {
 		defer p.release(1)
 		defer func() {
@@ -60,6 +94,12 @@ func (p *pool) run(job func() error) {
 		}()
 		p.keep(job())
 	})
+}
+
+func (p *pool) release(n int) {
+	for range n {
+		<-p.slots
+	}
 }
 
 func (p *pool) keep(err error) {

@@ -134,11 +134,12 @@ func (s *Submitter) Run(ctx context.Context) error {
 
 func (s *Submitter) round(ctx context.Context) (int, error) {
 	expired, errExpired := s.expire(ctx)
-	free := s.pool.reserve(ctx)
-	started, errSubmit := s.submitDue(ctx, free)
-	replayed, errReplay := s.replayDue(ctx, free-started)
-	s.pool.release(free - started - replayed)
-	return expired + started + replayed, errors.Join(errExpired, errSubmit, errReplay, s.pool.takeErr())
+	slots := s.pool.reserve(ctx)
+	defer slots.end()
+	all := slots.free
+	errSubmit := s.submitDue(ctx, slots)
+	errReplay := s.replayDue(ctx, slots)
+	return expired + all - slots.free, errors.Join(errExpired, errSubmit, errReplay, s.pool.takeErr())
 }
 
 // expire gives attempts up whose lease ran out: their caller died between the
@@ -181,68 +182,84 @@ func moved(results []ports.Result) int {
 	return n
 }
 
+// claimFor is how long a claimed attempt waits for its permits and for the commit
+// that begins its submit; then another submitter may have it. That commit alone
+// decides who calls.
+const claimFor = 15 * time.Second
+
 // submitDue starts creates of attempts that nobody has sent. When our own limits
-// fill the first claim with attempts that may not go, each vendor is asked for
-// by itself, so that a throttled one does not hold up the others.
-func (s *Submitter) submitDue(ctx context.Context, free int) (int, error) {
-	const window = 4 // claims reach past attempts that have to wait
-	seen := map[domain.AttemptID]bool{}
-	limit := window * free
-	started, claimed, err := s.submitSome(ctx, ports.ClaimParams{Limit: limit}, free, seen)
-	if err != nil || started == free || claimed < limit {
-		return started, err
+// hold some of them up, each vendor is asked for by itself, so that a throttled one
+// does not hold up the others.
+func (s *Submitter) submitDue(ctx context.Context, slots *places) error {
+	held, err := s.submitSome(ctx, "", slots)
+	if err != nil || held == 0 {
+		return err
 	}
 	for _, name := range s.vendors.Names() {
-		n, _, err := s.submitSome(ctx, ports.ClaimParams{Provider: name, Limit: limit}, free-started, seen)
-		if started += n; err != nil {
-			return started, err
+		if _, err := s.submitSome(ctx, name, slots); err != nil {
+			return err
 		}
 	}
-	return started, nil
+	return nil
 }
 
-func (s *Submitter) submitSome(ctx context.Context, params ports.ClaimParams, free int, seen map[domain.AttemptID]bool) (started, claimed int, err error) {
-	if free <= 0 {
-		return 0, 0, nil
+// submitSome claims attempts for the free slots, lets them through our limits and
+// starts their creates. Only who holds the claim takes permits, so that several
+// submitters waste none of what they share. It returns how many had to wait.
+func (s *Submitter) submitSome(ctx context.Context, provider string, slots *places) (held int, err error) {
+	if slots.free == 0 {
+		return 0, nil
 	}
-	params.Kind, params.Now = ports.WorkSubmit, s.deps.Now()
-	jobs, err := s.deps.Work.Claim(ctx, params)
+	lease := s.deps.NewID()
+	jobs, err := s.deps.Work.Claim(ctx, ports.ClaimParams{
+		Kind: ports.WorkSubmit, Now: s.deps.Now(), Provider: provider, Limit: slots.free, Lease: lease, LeaseFor: claimFor,
+	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("claim submits: %w", err)
+		return 0, fmt.Errorf("claim submits: %w", err)
 	}
-	allowed, err := s.allowed(ctx, jobs, free, seen)
-	if err != nil {
-		return 0, len(jobs), err
+	allowed, waiting, errPermit := s.allowed(ctx, jobs)
+	errBack := s.giveBack(ctx, lease, waiting)
+	if errPermit != nil {
+		return len(waiting), errors.Join(errPermit, errBack)
 	}
-	refused, err := s.begin(ctx, allowed, domain.InputSubmitStarted)
-	return len(allowed) - len(refused), len(jobs), err
+	_, err = s.begin(ctx, slots, allowed, domain.InputSubmitStarted)
+	return len(waiting), errors.Join(err, errBack)
 }
 
-// allowed picks the attempts that our limits let through. A full bucket is asked
-// once per round.
-func (s *Submitter) allowed(ctx context.Context, jobs []ports.Job, free int, seen map[domain.AttemptID]bool) ([]ports.Job, error) {
-	var picked []ports.Job
-	full := map[string]bool{}
+// allowed parts the attempts that our limits let through from those that come
+// again later. A full bucket is asked once.
+func (s *Submitter) allowed(ctx context.Context, jobs []ports.Job) (allowed []ports.Job, waiting []ports.PutOffJob, err error) {
+	full := map[string]time.Time{}
 	for _, job := range jobs {
-		if len(picked) == free {
-			break
-		}
 		group := job.Task.TenantID.String() + job.Attempt.Provider + ":" + job.Attempt.AccountID + ":" + job.Attempt.Model
-		if seen[job.Attempt.ID] || full[group] {
+		until, waits := full[group]
+		if !waits && err == nil {
+			var wait time.Duration
+			if wait, err = s.permit(ctx, job); wait > 0 {
+				until, waits = s.deps.Now().Add(wait), true
+				full[group] = until
+			}
+		}
+		if waits || err != nil {
+			waiting = append(waiting, ports.PutOffJob{ID: job.Attempt.ID, Until: until})
 			continue
 		}
-		seen[job.Attempt.ID] = true
-		wait, err := s.permit(ctx, job)
-		if err != nil {
-			return nil, err
-		}
-		if wait > 0 {
-			full[group] = true
-			continue
-		}
-		picked = append(picked, job)
+		allowed = append(allowed, job)
 	}
-	return picked, nil
+	return allowed, waiting, err
+}
+
+// giveBack lets go of claimed attempts; if that fails, their claim runs out.
+func (s *Submitter) giveBack(ctx context.Context, lease domain.ID, waiting []ports.PutOffJob) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.deps.Work.PutOff(ctx, ports.PutOffParams{Kind: ports.WorkSubmit, Lease: lease, Jobs: waiting}); err != nil {
+		return fmt.Errorf("put off submits: %w", err)
+	}
+	return nil
 }
 
 func (s *Submitter) permit(ctx context.Context, job ports.Job) (time.Duration, error) {
@@ -260,28 +277,26 @@ func (s *Submitter) permit(ctx context.Context, job ports.Job) (time.Duration, e
 // replayDue repeats unknown submits where the vendor documents that the same
 // request is not run twice. The slow loop of those vendors is all ours, so what
 // cannot be replayed is queried here.
-func (s *Submitter) replayDue(ctx context.Context, free int) (int, error) {
-	started := 0
+func (s *Submitter) replayDue(ctx context.Context, slots *places) error {
 	for _, name := range s.vendors.Names() {
-		if started >= free || !s.vendors.Policy(name).ReplaySafe {
+		if slots.free == 0 || !s.vendors.Policy(name).ReplaySafe {
 			continue
 		}
 		lease := s.deps.NewID()
 		jobs, err := s.deps.Work.Claim(ctx, ports.ClaimParams{
-			Kind: ports.WorkReconcile, Provider: name, Now: s.deps.Now(), Limit: free - started, Lease: lease, LeaseFor: s.cfg.Poll.Lease,
+			Kind: ports.WorkReconcile, Provider: name, Now: s.deps.Now(), Limit: slots.free, Lease: lease, LeaseFor: s.cfg.Poll.Lease,
 		})
 		if err != nil {
-			return started, fmt.Errorf("claim replays: %w", err)
+			return fmt.Errorf("claim replays: %w", err)
 		}
-		n, err := s.replaySome(ctx, jobs, lease)
-		if started += n; err != nil {
-			return started, err
+		if err := s.replaySome(ctx, slots, jobs, lease); err != nil {
+			return err
 		}
 	}
-	return started, nil
+	return nil
 }
 
-func (s *Submitter) replaySome(ctx context.Context, jobs []ports.Job, lease domain.ID) (int, error) {
+func (s *Submitter) replaySome(ctx context.Context, slots *places, jobs []ports.Job, lease domain.ID) error {
 	var unknown, rest []ports.Job
 	for _, job := range jobs {
 		if job.Attempt.Status == domain.AttemptSubmitUnknown && job.Attempt.ProviderTaskID == "" {
@@ -290,14 +305,14 @@ func (s *Submitter) replaySome(ctx context.Context, jobs []ports.Job, lease doma
 			rest = append(rest, job)
 		}
 	}
-	refused, err := s.begin(ctx, unknown, domain.InputSubmitReplayed)
+	refused, err := s.begin(ctx, slots, unknown, domain.InputSubmitReplayed)
 	if err != nil {
-		return len(unknown) - len(refused), err // the lease of the others runs out
+		return err // the lease of the others runs out
 	}
 	for _, job := range append(rest, refused...) {
-		s.pool.run(func() error { return s.reconcile(ctx, job, lease) })
+		slots.run(func() error { return s.reconcile(ctx, job, lease) })
 	}
-	return len(jobs), nil
+	return nil
 }
 
 func (s *Submitter) reconcile(ctx context.Context, job ports.Job, lease domain.ID) error {
@@ -315,8 +330,8 @@ func (s *Submitter) reconcile(ctx context.Context, job ports.Job, lease domain.I
 }
 
 // begin commits the leases of the jobs and starts a call for each that was
-// granted, on slots that the caller holds. It returns those that were not.
-func (s *Submitter) begin(ctx context.Context, jobs []ports.Job, kind domain.Kind) (refused []ports.Job, err error) {
+// granted. It returns those that were not.
+func (s *Submitter) begin(ctx context.Context, slots *places, jobs []ports.Job, kind domain.Kind) (refused []ports.Job, err error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -339,7 +354,7 @@ func (s *Submitter) begin(ctx context.Context, jobs []ports.Job, kind domain.Kin
 			continue
 		}
 		job := ports.Job{Task: r.Decision.Task, Attempt: a, Input: jobs[i].Input}
-		s.pool.run(func() error { return s.submit(ctx, job, until) })
+		slots.run(func() error { return s.submit(ctx, job, until) })
 	}
 	return refused, faults(results)
 }

@@ -25,6 +25,8 @@ type SweepConfig struct {
 	// their time and for new partitions; 5 min and 10 min when zero.
 	HeadsEvery   time.Duration
 	ExpiredEvery time.Duration
+	// DurationsEvery is for the learned durations of jobs; 1 min when zero.
+	DurationsEvery time.Duration
 	// Batch is how many rows one run of a chore takes; 500 when zero. A chore that
 	// took as many runs again at once.
 	Batch int
@@ -44,6 +46,7 @@ func (c SweepConfig) WithDefaults() SweepConfig {
 	c.OverdueEvery = cmp.Or(c.OverdueEvery, 15*time.Second)
 	c.HeadsEvery = cmp.Or(c.HeadsEvery, 5*time.Minute)
 	c.ExpiredEvery = cmp.Or(c.ExpiredEvery, 10*time.Minute)
+	c.DurationsEvery = cmp.Or(c.DurationsEvery, time.Minute)
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxErrors = cmp.Or(c.MaxErrors, 8)
 	c.OrphanFor = cmp.Or(c.OrphanFor, 24*time.Hour)
@@ -53,20 +56,22 @@ func (c SweepConfig) WithDefaults() SweepConfig {
 
 // Validate joins every fault.
 func (c SweepConfig) Validate() error {
-	if c.ProgressEvery < 0 || c.InboxEvery < 0 || c.OverdueEvery < 0 || c.HeadsEvery < 0 || c.ExpiredEvery < 0 ||
+	if c.ProgressEvery < 0 || c.InboxEvery < 0 || c.OverdueEvery < 0 || c.HeadsEvery < 0 || c.ExpiredEvery < 0 || c.DurationsEvery < 0 ||
 		c.Batch < 0 || c.MaxErrors < 0 || c.OrphanFor < 0 || c.StuckAfter < 0 {
 		return errors.New("sweep: a period or limit is negative")
 	}
 	return nil
 }
 
-// SweepDeps are what [Sweep] works with; all are required.
+// SweepDeps are what [Sweep] works with. Durations may be nil when nothing is to be
+// learned; the rest is required.
 type SweepDeps struct {
 	Env
 	Transitions ports.Transitions
 	Inbox       ports.Inbox
 	Work        ports.Work
 	Desk        ports.Desk
+	Durations   ports.Durations
 	Vendors     Vendors
 }
 
@@ -105,6 +110,9 @@ func NewSweep(deps SweepDeps, cfg SweepConfig) (*Sweep, error) {
 		{name: "overdue", every: cfg.OverdueEvery, do: s.overdue},
 		{name: "heads", every: cfg.HeadsEvery, do: s.heads},
 		{name: "expired", every: cfg.ExpiredEvery, do: s.expired},
+	}
+	if deps.Durations != nil {
+		s.chores = append(s.chores, &chore{name: "durations", every: cfg.DurationsEvery, do: s.durations})
 	}
 	return s, nil
 }

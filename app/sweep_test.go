@@ -102,3 +102,25 @@ func TestSweepUntilClean(t *testing.T) {
 		}
 	}
 }
+
+func TestSweepLearnsDurations(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	spy := newMeterSpy()
+	b.env.Metrics = spy
+	view := b.submitted()
+	b.vendor.onQuery = succeeded
+	b.clock.Advance(time.Minute)
+	b.step(b.poll)
+	b.want(view.Task.ID, providerDone, domain.AttemptSucceeded)
+	sweep, err := app.NewSweep(app.SweepDeps{
+		Env: b.env, Transitions: b.store, Inbox: b.store, Work: b.store, Desk: b.store, Durations: b.store, Vendors: app.NewVendors(b.vendor),
+	}, app.SweepConfig{})
+	b.must(err)
+	b.step(sweep)
+	for _, quantile := range []string{"0.5", "0.95"} {
+		if got := spy.set["aivedio_model_duration_seconds[acme kite-1 "+quantile+"]"]; got != 60 {
+			t.Errorf("quantile %s: %v s, want 60", quantile, got)
+		}
+	}
+}

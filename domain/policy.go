@@ -12,6 +12,22 @@ type Interval struct {
 // end; zero while nobody knows.
 type Typical struct{ P50, P95 time.Duration }
 
+// A job counts as near its end from this share of its model's P95 to that one:
+// before, a query finds it running; later, nobody knows when it will end.
+const (
+	NearDoneFrom  = 0.7
+	NearDoneUntil = 2.0
+)
+
+// NearDone reports whether a job of that age should end soon.
+func (t Typical) NearDone(age time.Duration) bool {
+	share := float64(age) / max(float64(t.P95), 1)
+	return t.P95 > 0 && share >= NearDoneFrom && share < NearDoneUntil
+}
+
+// Early reports whether a job of that age is not expected to end yet.
+func (t Typical) Early(age time.Duration) bool { return age < t.P50/2 }
+
 // Policy is what is known of a vendor and matters to a decision. It is data: the
 // zero value is completed by [Policy.WithDefaults].
 type Policy struct {
@@ -32,6 +48,9 @@ type Policy struct {
 	Failing    Interval
 	Overdue    Interval
 	Superseded Interval
+
+	// Typical is how long jobs of the attempt's model usually take.
+	Typical Typical
 
 	// SubmittedWindow is how long after the submit its own row applies.
 	SubmittedWindow time.Duration

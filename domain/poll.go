@@ -13,23 +13,32 @@ func (i Interval) Backoff(n int) time.Duration {
 
 // PollDelay is the time to the next query of an attempt at the vendor, without
 // jitter: the row of the polling table that fits its status, at the exponent of
-// the queries since the status last changed, at the pace of the account.
+// the queries since the status last changed, at the pace of the account. Where it
+// is known how long jobs take, a job is left alone in the first half of that time,
+// and asked for as often as the row allows when it should be done.
 func PollDelay(a Attempt, current bool, p Policy, now time.Time) time.Duration {
-	row := p.Running
+	row, age := p.Running, time.Duration(0)
+	if a.SubmittedAt != nil {
+		age = now.Sub(*a.SubmittedAt)
+	}
 	switch {
 	case !current:
-		row = p.Superseded
+		return p.Superseded.Backoff(a.PollCount)
 	case a.Overdue:
-		row = p.Overdue
-	case a.SubmittedAt != nil && now.Sub(*a.SubmittedAt) < p.SubmittedWindow:
-		row = p.Submitted
+		return p.Overdue.Backoff(a.PollCount)
+	case a.SubmittedAt != nil && age < p.SubmittedWindow:
+		return p.Paced(p.Submitted.Backoff(a.PollCount))
 	case a.Status != AttemptRunning:
 		row = p.Queued // accepted and not yet heard of is waiting, too
 	}
-	if !current || a.Overdue {
-		return row.Backoff(a.PollCount)
+	switch {
+	case p.Typical.NearDone(age):
+		return p.Paced(row.Base)
+	case p.Typical.Early(age):
+		return p.Paced(row.Cap)
+	default:
+		return p.Paced(row.Backoff(a.PollCount))
 	}
-	return p.Paced(row.Backoff(a.PollCount))
 }
 
 // holdsPollLease reports whether the caller's query is the one that the attempt

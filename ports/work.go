@@ -17,14 +17,13 @@ type Work interface {
 	//
 	// Kind poll knows two queues. First come attempts that somebody waits for: a
 	// delivery asked for the query, or, when the last query was claimed, the project
-	// was watched ([Watches]) or the job was near its end (from [NearDoneFrom] to
-	// [NearDoneUntil] of its model's P95). ClaimParams.ForOthers keeps a share of
-	// each claim for the rest.
+	// was watched ([Watches]) or the job was near its end ([domain.Typical] as
+	// learned by [Durations]). ClaimParams.ForOthers keeps a share of each claim for
+	// the rest.
 	Claim(ctx context.Context, params ClaimParams) ([]Job, error)
 	// PutOff gives claimed attempts back unworked, to be claimed again from a time
-	// of their own. Those whose lease is not the caller's any more are left alone.
-	// A poll becomes due at that time if that is later; a submit keeps its place in
-	// the queue.
+	// of their own: the lease ends then, and their place in the queue stays. Those
+	// whose lease is not the caller's any more are left alone.
 	PutOff(ctx context.Context, params PutOffParams) error
 
 	// ClaimOperations takes due operations under a lease.
@@ -75,13 +74,6 @@ type ClaimParams struct {
 	Lease    domain.ID
 	LeaseFor time.Duration
 }
-
-// A job counts as near its end from this share of its model's P95 to that one:
-// later nobody knows when it will end.
-const (
-	NearDoneFrom  = 0.7
-	NearDoneUntil = 2.0
-)
 
 // PutOffParams gives claimed attempts back.
 type PutOffParams struct {

@@ -85,23 +85,14 @@ WHERE NOT overdue AND terminal_at IS NULL AND COALESCE(submitted_at, created_at)
   AND NOT (provider || ':' || account_id = ANY(@left_out::text[]))
 ORDER BY COALESCE(submitted_at, created_at) LIMIT @max_rows;
 
--- name: WorkPollPutOff :execrows
--- Gives leased polls back, to be due again at a time of their own.
-UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
-    next_poll_at = CASE WHEN a.next_poll_at < i.due_at THEN i.due_at ELSE a.next_poll_at END
-FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@due_ats::timestamptz[]) AS due_at) i
-WHERE a.id = i.id AND a.id = ANY(ARRAY(
-    SELECT o.id FROM task_attempts o WHERE o.id = ANY(@ids::uuid[]) AND o.poll_lease = @lease::uuid ORDER BY o.id FOR NO KEY UPDATE));
-
--- name: WorkReconcilePutOff :execrows
-UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
-    next_reconcile_at = CASE WHEN a.next_reconcile_at < i.due_at THEN i.due_at ELSE a.next_reconcile_at END
-FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@due_ats::timestamptz[]) AS due_at) i
-WHERE a.id = i.id AND a.id = ANY(ARRAY(
-    SELECT o.id FROM task_attempts o WHERE o.id = ANY(@ids::uuid[]) AND o.poll_lease = @lease::uuid ORDER BY o.id FOR NO KEY UPDATE));
-
--- name: WorkSubmitPutOff :execrows
+-- name: WorkPutOffPolls :execrows
 -- The place in the queue stays: only the lease ends at another time.
+UPDATE task_attempts a SET poll_lease_until = i.due_at
+FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@due_ats::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY(@ids::uuid[]) AND o.poll_lease = @lease::uuid ORDER BY o.id FOR NO KEY UPDATE));
+
+-- name: WorkPutOffSubmits :execrows
 UPDATE task_attempts a SET submit_lease_until = i.due_at
 FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@due_ats::timestamptz[]) AS due_at) i
 WHERE a.id = i.id AND a.id = ANY(ARRAY(

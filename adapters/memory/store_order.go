@@ -23,12 +23,7 @@ func (x *tx) order(a domain.Attempt, now time.Time) {
 }
 
 func (x *tx) nearDone(a domain.Attempt, now time.Time) bool {
-	typical, ok := x.durations[modelKey{a.Provider, a.Model}]
-	if !ok || a.SubmittedAt == nil {
-		return false
-	}
-	took, p95 := float64(now.Sub(*a.SubmittedAt)), float64(typical.P95)
-	return took >= p95*ports.NearDoneFrom && took < p95*ports.NearDoneUntil
+	return a.SubmittedAt != nil && x.durations[modelKey{a.Provider, a.Model}].NearDone(now.Sub(*a.SubmittedAt))
 }
 
 // Watch implements ports.Watches.

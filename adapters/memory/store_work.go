@@ -143,35 +143,21 @@ func (s *Store) PutOff(ctx context.Context, params ports.PutOffParams) error {
 	return s.write(ctx, func(x *tx) error {
 		for _, job := range params.Jobs {
 			a, ok := x.attempts[job.ID]
-			if !ok {
-				continue
-			}
 			switch params.Kind {
 			case ports.WorkSubmit:
-				if a.SubmitLease == params.Lease && a.Status == domain.AttemptCreated {
+				if ok && a.SubmitLease == params.Lease && a.Status == domain.AttemptCreated {
 					a.SubmitLeaseUntil = &job.Until
+					put(x, x.attempts, a.ID, a)
 				}
-			case ports.WorkPoll:
-				if a.PollLease == params.Lease {
-					a.PollLease, a.PollLeaseUntil, a.NextPollAt = domain.ID{}, nil, later(a.NextPollAt, job.Until)
-				}
-			case ports.WorkReconcile:
-				if a.PollLease == params.Lease {
-					a.PollLease, a.PollLeaseUntil, a.NextReconcileAt = domain.ID{}, nil, later(a.NextReconcileAt, job.Until)
+			case ports.WorkPoll, ports.WorkReconcile:
+				if ok && a.PollLease == params.Lease {
+					a.PollLeaseUntil = &job.Until
+					put(x, x.attempts, a.ID, a)
 				}
 			default:
 				return fmt.Errorf("%w: kind of work %q has no lease", errData, params.Kind)
 			}
-			put(x, x.attempts, a.ID, a)
 		}
 		return nil
 	})
-}
-
-// later moves a timer that runs to a later moment.
-func later(timer *time.Time, until time.Time) *time.Time {
-	if timer == nil || !timer.Before(until) {
-		return timer
-	}
-	return &until
 }

@@ -162,11 +162,9 @@ func (s *Store) PutOff(ctx context.Context, params ports.PutOffParams) error {
 	var err error
 	switch q := s.queries(); params.Kind {
 	case ports.WorkSubmit:
-		_, err = q.WorkSubmitPutOff(ctx, &dbgen.WorkSubmitPutOffParams{Ids: ids, DueAts: untils, Lease: uid(params.Lease)})
-	case ports.WorkPoll:
-		_, err = q.WorkPollPutOff(ctx, &dbgen.WorkPollPutOffParams{Ids: ids, DueAts: untils, Lease: uid(params.Lease)})
-	case ports.WorkReconcile:
-		_, err = q.WorkReconcilePutOff(ctx, &dbgen.WorkReconcilePutOffParams{Ids: ids, DueAts: untils, Lease: uid(params.Lease)})
+		_, err = q.WorkPutOffSubmits(ctx, &dbgen.WorkPutOffSubmitsParams{Ids: ids, DueAts: untils, Lease: uid(params.Lease)})
+	case ports.WorkPoll, ports.WorkReconcile:
+		_, err = q.WorkPutOffPolls(ctx, &dbgen.WorkPutOffPollsParams{Ids: ids, DueAts: untils, Lease: uid(params.Lease)})
 	default:
 		err = fmt.Errorf("%w: kind of work %q has no lease", errData, params.Kind)
 	}

@@ -72,7 +72,9 @@ func (p *process) processLoops() ([]loop, error) {
 
 // pollLoops queries vendors and carries out cancellations: both only ask.
 func (p *process) pollLoops() ([]loop, error) {
-	q, err := app.NewPoll(app.PollDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota}, app.PollConfig{Concurrency: p.cfg.Work.Polls, Quota: p.cfg.queryQuota()})
+	q, err := app.NewPoll(app.PollDeps{
+		Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota, Durations: p.store,
+	}, app.PollConfig{Concurrency: p.cfg.Work.Polls, Quota: p.cfg.queryQuota()})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (p *process) mediaLoops() ([]loop, error) {
 }
 
 func (p *process) sweepLoops() ([]loop, error) {
-	s, err := app.NewSweep(app.SweepDeps{Env: p.env, Transitions: p.store, Inbox: p.store, Work: p.store, Desk: p.store, Vendors: p.vendors}, app.SweepConfig{})
+	s, err := app.NewSweep(app.SweepDeps{Env: p.env, Transitions: p.store, Inbox: p.store, Work: p.store, Desk: p.store, Durations: p.store, Vendors: p.vendors}, app.SweepConfig{})
 	if err != nil {
 		return nil, err
 	}

@@ -98,12 +98,12 @@ func queuePutOffPoll(t *testing.T, b *storeBench) {
 	lease := newID()
 	wantJobs(t, "due", b.claim(ports.WorkPoll, lease), m)
 	b.putOff(ports.WorkPoll, lease, 10*time.Second, m)
-	if a := b.attempt(m); !a.PollLease.IsZero() || a.NextPollAt == nil || !a.NextPollAt.Equal(b.Clock.Now().Add(10*time.Second)) {
-		t.Errorf("lease %s, next poll %v", a.PollLease, a.NextPollAt)
-	}
-	wantJobs(t, "too early", b.claim(ports.WorkPoll, newID()))
+	young := b.submitted()
+	b.due(young)
+	wantJobs(t, "too early", b.claim(ports.WorkPoll, lease), young)
+	b.putOff(ports.WorkPoll, lease, time.Second, young)
 	b.Clock.Advance(10 * time.Second)
-	wantJobs(t, "then", b.claim(ports.WorkPoll, newID()), m)
+	wantJobs(t, "in their old order", b.claim(ports.WorkPoll, newID()), m, young)
 }
 
 func queuePutOffReconcile(t *testing.T, b *storeBench) {
@@ -119,8 +119,7 @@ func queuePutOffReconcile(t *testing.T, b *storeBench) {
 	wantJobs(t, "then", b.claim(ports.WorkReconcile, newID()), m)
 }
 
-// queuePutOffFenced: who lost the lease moves no timer, and no timer is given to an
-// attempt that has none any more.
+// queuePutOffFenced: who lost the lease moves nothing.
 func queuePutOffFenced(t *testing.T, b *storeBench) {
 	m, ended := b.submitted(), b.submitted()
 	b.due(ended)
@@ -134,11 +133,11 @@ func queuePutOffFenced(t *testing.T, b *storeBench) {
 	wantJobs(t, "the next one", b.claim(ports.WorkPoll, holder), m)
 	before := b.attempt(m)
 	b.putOff(ports.WorkPoll, slow, time.Hour, m, ended)
-	if a := b.attempt(m); a.PollLease != holder || !a.NextPollAt.Equal(*before.NextPollAt) {
-		t.Errorf("lease %s, next poll %v", a.PollLease, a.NextPollAt)
+	if a := b.attempt(m); a.PollLease != holder || !a.PollLeaseUntil.Equal(*before.PollLeaseUntil) {
+		t.Errorf("lease %s until %v", a.PollLease, a.PollLeaseUntil)
 	}
-	if a := b.attempt(ended); a.NextPollAt != nil {
-		t.Errorf("an ended attempt is due at %v", a.NextPollAt)
+	if a := b.attempt(ended); !a.PollLease.IsZero() || a.PollLeaseUntil != nil {
+		t.Errorf("an ended attempt is leased until %v", a.PollLeaseUntil)
 	}
 }
 

@@ -202,29 +202,6 @@ func (q *Queries) WorkPoll(ctx context.Context, arg *WorkPollParams) ([]WorkPoll
 	return items, nil
 }
 
-const workPollPutOff = `-- name: WorkPollPutOff :execrows
-UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
-    next_poll_at = CASE WHEN a.next_poll_at < i.due_at THEN i.due_at ELSE a.next_poll_at END
-FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
-WHERE a.id = i.id AND a.id = ANY(ARRAY(
-    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.poll_lease = $2::uuid ORDER BY o.id FOR NO KEY UPDATE))
-`
-
-type WorkPollPutOffParams struct {
-	Ids    []pgtype.UUID
-	Lease  pgtype.UUID
-	DueAts []pgtype.Timestamptz
-}
-
-// Gives leased polls back, to be due again at a time of their own.
-func (q *Queries) WorkPollPutOff(ctx context.Context, arg *WorkPollPutOffParams) (int64, error) {
-	result, err := q.db.Exec(ctx, workPollPutOff, arg.Ids, arg.Lease, arg.DueAts)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const workProgress = `-- name: WorkProgress :many
 SELECT id FROM task_attempts
 WHERE deferred_until IS NOT NULL AND deferred_until <= $1
@@ -265,6 +242,50 @@ func (q *Queries) WorkProgress(ctx context.Context, arg *WorkProgressParams) ([]
 		return nil, err
 	}
 	return items, nil
+}
+
+const workPutOffPolls = `-- name: WorkPutOffPolls :execrows
+UPDATE task_attempts a SET poll_lease_until = i.due_at
+FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.poll_lease = $2::uuid ORDER BY o.id FOR NO KEY UPDATE))
+`
+
+type WorkPutOffPollsParams struct {
+	Ids    []pgtype.UUID
+	Lease  pgtype.UUID
+	DueAts []pgtype.Timestamptz
+}
+
+// The place in the queue stays: only the lease ends at another time.
+func (q *Queries) WorkPutOffPolls(ctx context.Context, arg *WorkPutOffPollsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, workPutOffPolls, arg.Ids, arg.Lease, arg.DueAts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const workPutOffSubmits = `-- name: WorkPutOffSubmits :execrows
+UPDATE task_attempts a SET submit_lease_until = i.due_at
+FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
+WHERE a.id = i.id AND a.id = ANY(ARRAY(
+    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.submit_lease = $2::uuid AND o.status = 'created'
+    ORDER BY o.id FOR NO KEY UPDATE))
+`
+
+type WorkPutOffSubmitsParams struct {
+	Ids    []pgtype.UUID
+	Lease  pgtype.UUID
+	DueAts []pgtype.Timestamptz
+}
+
+func (q *Queries) WorkPutOffSubmits(ctx context.Context, arg *WorkPutOffSubmitsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, workPutOffSubmits, arg.Ids, arg.Lease, arg.DueAts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const workReconcile = `-- name: WorkReconcile :many
@@ -400,28 +421,6 @@ func (q *Queries) WorkReconcile(ctx context.Context, arg *WorkReconcileParams) (
 		return nil, err
 	}
 	return items, nil
-}
-
-const workReconcilePutOff = `-- name: WorkReconcilePutOff :execrows
-UPDATE task_attempts a SET poll_lease = NULL, poll_lease_until = NULL,
-    next_reconcile_at = CASE WHEN a.next_reconcile_at < i.due_at THEN i.due_at ELSE a.next_reconcile_at END
-FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
-WHERE a.id = i.id AND a.id = ANY(ARRAY(
-    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.poll_lease = $2::uuid ORDER BY o.id FOR NO KEY UPDATE))
-`
-
-type WorkReconcilePutOffParams struct {
-	Ids    []pgtype.UUID
-	Lease  pgtype.UUID
-	DueAts []pgtype.Timestamptz
-}
-
-func (q *Queries) WorkReconcilePutOff(ctx context.Context, arg *WorkReconcilePutOffParams) (int64, error) {
-	result, err := q.db.Exec(ctx, workReconcilePutOff, arg.Ids, arg.Lease, arg.DueAts)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const workSubmit = `-- name: WorkSubmit :many
@@ -602,27 +601,4 @@ func (q *Queries) WorkSubmitExpired(ctx context.Context, arg *WorkSubmitExpiredP
 		return nil, err
 	}
 	return items, nil
-}
-
-const workSubmitPutOff = `-- name: WorkSubmitPutOff :execrows
-UPDATE task_attempts a SET submit_lease_until = i.due_at
-FROM (SELECT unnest($1::uuid[]) AS id, unnest($3::timestamptz[]) AS due_at) i
-WHERE a.id = i.id AND a.id = ANY(ARRAY(
-    SELECT o.id FROM task_attempts o WHERE o.id = ANY($1::uuid[]) AND o.submit_lease = $2::uuid AND o.status = 'created'
-    ORDER BY o.id FOR NO KEY UPDATE))
-`
-
-type WorkSubmitPutOffParams struct {
-	Ids    []pgtype.UUID
-	Lease  pgtype.UUID
-	DueAts []pgtype.Timestamptz
-}
-
-// The place in the queue stays: only the lease ends at another time.
-func (q *Queries) WorkSubmitPutOff(ctx context.Context, arg *WorkSubmitPutOffParams) (int64, error) {
-	result, err := q.db.Exec(ctx, workSubmitPutOff, arg.Ids, arg.Lease, arg.DueAts)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
