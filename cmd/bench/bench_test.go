@@ -67,7 +67,7 @@ func wantPositive(t *testing.T, figures map[string]figure, names ...string) {
 // The scenarios run once, so that they cannot rot; their figures are not looked at.
 
 func TestConverge(t *testing.T) {
-	got := measured(t, "converge", "--seconds", "1", "--rounds", "1", "--projects", "20", "--streams", "5", "--conns", "16")
+	got := measured(t, "converge", "--seconds", "1", "--rounds", "1", "--projects", "20", "--streams", "5", "--conns", "16", "--rate", "100")
 	both := field[settings](t, got, "settings")
 	for _, name := range durability {
 		if both.Ours[name] != "on" || both.Peer[name] != "on" {
@@ -75,6 +75,13 @@ func TestConverge(t *testing.T) {
 		}
 	}
 	wantPositive(t, field[medians](t, got, "median").Ours, "acknowledged_per_s", "transitions_per_s", "together_acknowledged_per_s", "together_transitions_per_s")
+	details := field[map[string]json.RawMessage](t, got, "details")
+	if s := field[steadyFigures](t, details, "paced"); s.Converged <= 0 || s.Answer.P99 <= 0 || s.Refused != 0 {
+		t.Errorf("paced: %v", s)
+	}
+	if b := field[brokerFigures](t, details, "broker"); b.Messages == 0 || b.Stored.P99 <= 0 || b.Received.P99 < b.Stored.P50 {
+		t.Errorf("through the broker: %v", b)
+	}
 	if field[quantiles](t, got, "latency_ms").P99 <= 0 || len(field[[]int](t, got, "pids")) < 4 {
 		t.Errorf("figures %s", got)
 	}

@@ -25,6 +25,7 @@ type cluster struct{ *services.Postgres }
 func startCluster(ctx context.Context) (*cluster, error) {
 	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Database: oursDatabase, Settings: map[string]string{
 		"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "200",
+		"track_commit_timestamp": "on", // when exactly a transition was committed; both sides pay for it
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)

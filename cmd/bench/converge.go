@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -16,7 +17,9 @@ type convergeCmd struct {
 	Projects int      `default:"500" help:"Projects, each with a stream of its own."`
 	Conns    int      `default:"256" help:"Deliveries that are under way at once."`
 	Streams  int      `default:"100" help:"Clients of event streams while latency is measured."`
-	Peers    []string `default:"pgbench,naive" help:"What to measure beside us: pgbench, naive." placeholder:"LIST"`
+	Rate     float64  `default:"5000" help:"Deliveries per second of the paced run of all roles; 0 leaves it out."`
+	Broker   bool     `default:"true" negatable:"" help:"Measure the way to a real RocketMQ broker, too."`
+	Peers    []string `default:"pgbench,naive,river" help:"What to measure beside us: pgbench, naive, river." placeholder:"LIST"`
 	printing
 }
 
@@ -36,7 +39,7 @@ func (cmd convergeCmd) validate() error {
 	if cmd.Rounds > maxRounds {
 		return fmt.Errorf("at most %d rounds: progress ends at 100 %%", maxRounds)
 	}
-	return knownPeers(cmd.Peers, peerInsert, peerNaive)
+	return knownPeers(cmd.Peers, peerInsert, peerNaive, peerRiver)
 }
 
 // peerList is what a flag names, without the empty word that means none.
@@ -54,6 +57,9 @@ func knownPeers(names []string, known ...string) error {
 	return nil
 }
 
+// steadyTime is how long a paced run of all roles lasts at least.
+const steadyTime = 10 * time.Second
+
 // maxRounds is bounded by the progress: a round needs two volleys, and what comes
 // before and after them five.
 const maxRounds = (maxVolleys - 5) / 2
@@ -68,11 +74,14 @@ const warmUp = 2 * time.Second
 // converge is one run.
 type converge struct {
 	bed
-	cmd     convergeCmd
-	std     output
-	peer    *pgbench
-	rounds  []round
-	latency latency
+	cmd      convergeCmd
+	std      output
+	peer     *pgbench
+	river    *river
+	rounds   []round
+	latency  latency
+	steadily steadyFigures
+	broker   *brokerFigures
 }
 
 func (c *converge) roundTime() time.Duration {
@@ -96,12 +105,30 @@ func (c *converge) measure(ctx context.Context, r *report, dir string) error {
 	if err := c.measureLatency(ctx); err != nil {
 		return err
 	}
+	if c.cmd.Rate > 0 {
+		c.std.say("pacing %v deliveries per second through all roles", c.cmd.Rate)
+		var err error
+		if c.steadily, err = c.steady(ctx, c.cmd.Rate, max(c.roundTime(), steadyTime)); err != nil {
+			return err
+		}
+	}
+	if c.cmd.Broker {
+		c.std.say("following events to a real broker")
+		b, err := c.throughBroker(ctx, r, max(c.roundTime(), 5*time.Second))
+		if err != nil {
+			return err
+		}
+		c.broker = &b
+	}
 	c.std.say("checking")
 	if err := c.check(ctx, r); err != nil {
 		return err
 	}
 	if c.peer != nil {
 		c.peer.report(r)
+	}
+	if c.river != nil {
+		c.river.report(r)
 	}
 	c.summarise(r)
 	return nil
@@ -114,9 +141,21 @@ func (c *converge) prepare(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if c.has(peerRiver) {
+		c.std.say("building River's benchmark")
+		var err error
+		if c.river, err = newRiver(ctx, dir); err != nil {
+			return err
+		}
+	}
 	spec := bedSpec{projects: c.cmd.Projects, tasks: int(tasksPerSecond * c.roundTime().Seconds()), conns: c.cmd.Conns, peers: []string{peerDatabase}}
 	if err := c.open(ctx, c.std, dir, spec); err != nil {
 		return err
+	}
+	if c.has(peerRiver) {
+		if err := c.prepareRiver(ctx); err != nil {
+			return err
+		}
 	}
 	c.std.say("warming up")
 	if _, err := c.intake(ctx, warmUp); err != nil {
@@ -126,6 +165,18 @@ func (c *converge) prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	return c.preparePeer(ctx)
+}
+
+// prepareRiver gives River a database of its own in the same cluster.
+func (c *converge) prepareRiver(ctx context.Context) (err error) {
+	if err := c.cluster.exec(ctx, "postgres", "CREATE DATABASE "+riverDatabase); err != nil {
+		return err
+	}
+	if c.settings, err = c.cluster.settings(ctx, peerDatabase, riverDatabase); err != nil {
+		return err
+	}
+	c.river.database, err = url.Parse(c.cluster.URL(riverDatabase))
+	return err
 }
 
 func (c *converge) preparePeer(ctx context.Context) (err error) {
@@ -163,6 +214,14 @@ func (c *converge) round(ctx context.Context, r *round) (err error) {
 			return err
 		}
 		if r.Peers[peerNaive], err = c.peer.naive(ctx, c.roundTime()); err != nil {
+			return err
+		}
+	}
+	if c.has(peerRiver) {
+		if err := c.cluster.settle(ctx); err != nil {
+			return err
+		}
+		if r.Peers[peerRiver], r.Peers[peerRiverBurn], err = c.river.both(ctx, c.roundTime()); err != nil {
 			return err
 		}
 	}

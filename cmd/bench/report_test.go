@@ -285,3 +285,27 @@ func TestFired(t *testing.T) {
 		t.Errorf("rate over no time: %v", got)
 	}
 }
+
+func TestParseRiver(t *testing.T) {
+	t.Parallel()
+	if got, err := parseRiver([]byte(`{"jobs":500,"seconds":0.25,"jobs_per_s":2000}`), 500); err != nil || got != 2000 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := parseRiver([]byte(`{"jobs":7,"jobs_per_s":2000}`), 0); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "migrated", `{"jobs":499,"jobs_per_s":2000}`, `{"jobs":500}`} {
+		if got, err := parseRiver([]byte(bad), 500); err == nil {
+			t.Errorf("%q gave %v", bad, got)
+		}
+	}
+}
+
+func FuzzParseRiver(f *testing.F) {
+	f.Add([]byte(`{"jobs":500,"seconds":0.25,"jobs_per_s":2000}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got, err := parseRiver(text, 500); err == nil && got <= 0 {
+			t.Errorf("%q gave %v", text, got)
+		}
+	})
+}

@@ -1,9 +1,10 @@
-// Command riverbench measures the job queue River in the way of River's own
-// benchmark: the jobs are inserted first, then worked off by one client, and a job
-// counts once its completion is committed. The settings that River's benchmark
-// chose for throughput are used here, too: 2,000 workers, a fetch cooldown of 2 ms
-// and a poll interval of 20 ms. It is a module of its own, so that the product does
-// not depend on River.
+// Command riverbench measures the job queue River in the two ways of River's own
+// benchmark: for some time, while as many jobs are inserted as are worked off; or a
+// number of jobs that are inserted first, then worked off. A job counts once its
+// completion is committed. The settings that River's benchmark chose for throughput
+// are used here, too: 2,000 workers, a fetch cooldown of 2 ms, a poll interval of
+// 20 ms, inserts of 5,000, and 75,000 jobs kept waiting. It is a module of its own,
+// so that the product does not depend on River.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,13 +29,16 @@ const (
 	fetchCooldown = 2 * time.Millisecond
 	pollInterval  = 20 * time.Millisecond
 	insertBatch   = 5000
+	waitingJobs   = 75_000
+	insertEvery   = 250 * time.Millisecond
 )
 
 func main() {
 	database := flag.String("database-url", "", "PostgreSQL database that River may change")
-	jobs := flag.Int("jobs", 50_000, "how many jobs are inserted and worked off")
+	jobs := flag.Int("jobs", 0, "insert so many jobs, then work them off; 0 inserts and works for a time")
+	duration := flag.Duration("duration", 10*time.Second, "the time")
 	flag.Parse()
-	result, err := run(context.Background(), *database, *jobs)
+	result, err := run(context.Background(), *database, *jobs, *duration)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "riverbench:", err)
 		os.Exit(1)
@@ -59,7 +64,7 @@ type nothing struct {
 // Kind names the job.
 func (nothing) Kind() string { return "nothing" }
 
-func run(ctx context.Context, database string, jobs int) (result, error) {
+func run(ctx context.Context, database string, jobs int, duration time.Duration) (result, error) {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
 		return result{}, err
@@ -88,25 +93,97 @@ func run(ctx context.Context, database string, jobs int) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	first := jobs
+	if first == 0 {
+		first = waitingJobs
+	}
+	if err := insert(ctx, client, first); err != nil {
+		return result{}, err
+	}
+	if jobs == 0 {
+		return workFor(ctx, client, duration)
+	}
+	return work(ctx, client, jobs)
+}
+
+// insert adds so many jobs.
+func insert[T any](ctx context.Context, client *river.Client[T], jobs int) error {
 	for done := 0; done < jobs; {
 		batch := make([]river.InsertManyParams, min(insertBatch, jobs-done))
 		for i := range batch {
 			batch[i].Args = nothing{done + i}
 		}
 		if _, err := client.InsertMany(ctx, batch); err != nil {
-			return result{}, fmt.Errorf("insert jobs: %w", err)
+			return fmt.Errorf("insert jobs: %w", err)
 		}
 		done += len(batch)
 	}
-	return work(ctx, client, jobs)
+	return nil
+}
+
+// completed counts the jobs that are done until the context ends or a job was not
+// completed.
+func completed(ctx context.Context, events <-chan *river.Event, count *atomic.Int64) error {
+	for {
+		select {
+		case event := <-events:
+			if event == nil || event.Kind != river.EventKindJobCompleted {
+				return fmt.Errorf("a job was not completed: %+v", event)
+			}
+			count.Add(1)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// workFor runs the client for the time and keeps enough jobs waiting.
+func workFor[T any](ctx context.Context, client *river.Client[T], duration time.Duration) (result, error) {
+	events, cancel := subscribe(client, 4*waitingJobs)
+	defer cancel()
+	timed, stop := context.WithTimeout(ctx, duration)
+	defer stop()
+	var count atomic.Int64
+	inserted := int64(waitingJobs)
+	began := time.Now()
+	if err := client.Start(ctx); err != nil {
+		return result{}, err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- completed(timed, events, &count) }()
+	tick := time.NewTicker(insertEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for timed.Err() == nil && inserted-count.Load() < waitingJobs {
+				if err := insert(ctx, client, insertBatch); err != nil {
+					return result{}, err
+				}
+				inserted += insertBatch
+			}
+		case err := <-failed:
+			if err != nil {
+				return result{}, err
+			}
+			n, took := int(count.Load()), time.Since(began).Seconds()
+			halt, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			return result{Jobs: n, Seconds: took, PerSec: float64(n) / took}, client.StopAndCancel(halt)
+		}
+	}
+}
+
+func subscribe[T any](client *river.Client[T], size int) (<-chan *river.Event, func()) {
+	return client.SubscribeConfig(&river.SubscribeConfig{
+		ChanSize: size, // a dropped event would never be counted
+		Kinds:    []river.EventKind{river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed},
+	})
 }
 
 // work runs the client until every job is completed.
 func work[T any](ctx context.Context, client *river.Client[T], jobs int) (result, error) {
-	events, cancel := client.SubscribeConfig(&river.SubscribeConfig{
-		ChanSize: jobs + 1, // a dropped event would never be counted
-		Kinds:    []river.EventKind{river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed},
-	})
+	events, cancel := subscribe(client, jobs+1)
 	defer cancel()
 	began := time.Now()
 	if err := client.Start(ctx); err != nil {

@@ -237,3 +237,17 @@ func (r *RocketMQ) Stop() error {
 	}
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
+
+// PIDs returns the process ids of the name server and the broker, without those
+// that do not run.
+func (r *RocketMQ) PIDs() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var pids []int
+	for _, p := range []*process{r.name, r.broker} {
+		if p != nil && p.alive() {
+			pids = append(pids, p.cmd.Process.Pid)
+		}
+	}
+	return pids
+}
