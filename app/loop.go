@@ -15,6 +15,11 @@ type Loop struct {
 	Step func(ctx context.Context) (worked int, err error)
 	// Interval is how long to wait after a round that found nothing.
 	Interval time.Duration
+	// Full is how much a round does at most. After one that did less, and not
+	// nothing, Gather passes before the next, whatever rings: more work comes together
+	// and is done for the price of one round. Zero Gather does not wait.
+	Full   int
+	Gather time.Duration
 	// MaxBackoff bounds the wait after failed rounds, which doubles from Interval;
 	// 10 s when zero.
 	MaxBackoff time.Duration
@@ -49,7 +54,10 @@ func (l Loop) Run(ctx context.Context) error {
 		case err != nil && worked == 0:
 			wait, bell = l.backoff(failures), nil // a bell must not make a failing service busier
 		case err == nil && worked > 0:
-			wait = 0
+			wait, bell = l.Gather, nil
+			if worked >= l.Full {
+				wait = 0
+			}
 		}
 		failures = l.report(err, failures, wait)
 		pause(ctx, time.Duration(float64(wait)*l.Env.Jitter()), bell)

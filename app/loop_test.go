@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,35 @@ func TestLoopPace(t *testing.T) {
 			if i >= len(at) || at[i] != w {
 				t.Fatalf("rounds at %v, want %v", at, want)
 			}
+		}
+	})
+}
+
+// TestLoopGathers: after a round that was not full more work comes together, and no
+// bell hurries it.
+func TestLoopGathers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		began := time.Now()
+		found := []int{5, 5, 2, 5, 4, 0}
+		bell := &app.Bell{}
+		stop := running(t, app.Loop{
+			Interval: time.Hour, Full: 5, Gather: 20 * time.Millisecond, Bell: bell, Env: steady(),
+			Step: func(context.Context) (int, error) {
+				at = append(at, time.Since(began)/time.Millisecond)
+				n := found[min(len(at), len(found))-1]
+				if n > 0 {
+					bell.Ring()
+				}
+				return n, nil
+			},
+		})
+		<-time.After(45 * time.Millisecond)
+		stop()
+		want := []time.Duration{0, 0, 0, 20, 20, 40}
+		if len(at) < len(want) || !slices.Equal(at[:len(want)], want) {
+			t.Errorf("rounds at %v ms, want %v", at, want)
 		}
 	})
 }

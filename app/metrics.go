@@ -76,6 +76,7 @@ func AllMetrics() []*Metric {
 		MetricSubmits, MetricSubmitTime, MetricQueries, MetricQueryTime, MetricQuotaWaits,
 		MetricPollLag, MetricPollsRunning, MetricModelDuration,
 		MetricPublished, MetricPublishErrors, MetricPublishLag, MetricNotified,
+		MetricBacklog, MetricBacklogAge, MetricParked, MetricRelayShards,
 		MetricMedia, MetricMediaBytes, MetricCancels, MetricSwept, MetricLoopErrors,
 		MetricWebhookSilence, MetricPollPace,
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/aivedio/aivedio/domain"
@@ -25,21 +26,31 @@ type RelayConfig struct {
 	// Margin is what must be left of a lease after a send; 1 s when zero. It covers
 	// the difference of clocks.
 	Margin time.Duration
-	// Interval is the wait after an empty round; 50 ms when zero.
+	// Renew is the distance of renewals; a sixth of Lease when zero. A relay that
+	// joins or leaves has its fair share after two of them.
+	Renew time.Duration
+	// Interval is the wait after an empty round; 50 ms when zero. Gather is the wait
+	// after one that was not full, in which rows come together: a round costs about
+	// as much as thirty rows. 25 ms when zero.
 	Interval time.Duration
-	// MaxTries is how often a project's rows are sent, while others pass, before
-	// the project is parked for a person; 20 when zero.
+	Gather   time.Duration
+	// MaxTries is how often in a row the bus refuses a project's rows before the
+	// project is parked for a person; 20 when zero. A bus that is away refuses
+	// nothing.
 	MaxTries int
-	// Retry is the wait after a project's first failure, which doubles up to
+	// Retry is the wait after a project's first refusal, which doubles up to
 	// MaxRetry; 1 s and 1 min when zero.
 	Retry    time.Duration
 	MaxRetry time.Duration
-	// Keep is how long published rows stay; 24 h when zero. CleanEvery is the
-	// distance of cleanings, CleanBatch how many rows one removes; 1 min and 10 000
-	// when zero.
+	// Keep is how long rows stay after they were written; 24 h when zero. What is not
+	// published by then stays longer. CleanEvery is the distance of cleanings,
+	// CleanBatch how many rows one removes; 1 min and 10 000 when zero.
 	Keep       time.Duration
 	CleanEvery time.Duration
 	CleanBatch int
+	// GaugeEvery is the distance of looks at the backlog for the metrics; 10 s when
+	// zero.
+	GaugeEvery time.Duration
 }
 
 // WithDefaults returns a copy with every zero field set.
@@ -48,26 +59,32 @@ func (c RelayConfig) WithDefaults() RelayConfig {
 	c.Lease = cmp.Or(c.Lease, 12*time.Second)
 	c.SendTimeout = cmp.Or(c.SendTimeout, 4*time.Second)
 	c.Margin = cmp.Or(c.Margin, time.Second)
+	c.Renew = cmp.Or(c.Renew, c.Lease/6)
 	c.Interval = cmp.Or(c.Interval, 50*time.Millisecond)
+	c.Gather = cmp.Or(c.Gather, 25*time.Millisecond)
 	c.MaxTries = cmp.Or(c.MaxTries, 20)
 	c.Retry = cmp.Or(c.Retry, time.Second)
 	c.MaxRetry = cmp.Or(c.MaxRetry, time.Minute)
 	c.Keep = cmp.Or(c.Keep, 24*time.Hour)
 	c.CleanEvery = cmp.Or(c.CleanEvery, time.Minute)
 	c.CleanBatch = cmp.Or(c.CleanBatch, 10_000)
+	c.GaugeEvery = cmp.Or(c.GaugeEvery, 10*time.Second)
 	return c
 }
 
 // Validate joins every fault.
 func (c RelayConfig) Validate() error {
 	var errs []error
-	if c.Batch < 0 || c.Lease < 0 || c.SendTimeout < 0 || c.Margin < 0 || c.Interval < 0 || c.MaxTries < 0 ||
-		c.Retry < 0 || c.MaxRetry < 0 || c.Keep < 0 || c.CleanEvery < 0 || c.CleanBatch < 0 {
+	durations := []time.Duration{c.Lease, c.SendTimeout, c.Margin, c.Renew, c.Interval, c.Gather, c.Retry, c.MaxRetry, c.Keep, c.CleanEvery, c.GaugeEvery}
+	if c.Batch < 0 || c.MaxTries < 0 || c.CleanBatch < 0 || slices.Min(durations) < 0 {
 		errs = append(errs, errors.New("relay: a limit is negative"))
 	}
 	d := c.WithDefaults()
 	if d.Lease < 2*(d.SendTimeout+d.Margin) {
 		errs = append(errs, errors.New("relay: lease must be at least twice send_timeout and margin together"))
+	}
+	if d.Renew > d.Lease/3 {
+		errs = append(errs, errors.New("relay: renew must be at most a third of lease, so that one renewal may fail"))
 	}
 	if d.MaxRetry < d.Retry {
 		errs = append(errs, errors.New("relay: max_retry is shorter than retry"))
@@ -79,86 +96,123 @@ func (c RelayConfig) Validate() error {
 type RelayDeps struct {
 	Env
 	Outbox ports.Outbox
+	Desk   ports.OutboxDesk
 	Bus    ports.Bus
 }
 
 // Relay brings committed events to the bus, at least once and in the order of
 // each project. Step and Run must not be called at the same time.
+//
+// Every relay sends a project's rows from the first one that is not marked, without
+// a gap, and stops at the first failure. So whatever several of them send, in
+// whatever overlap, the first occurrences are in order: a relay that wakes up after
+// its lease has ended can only repeat. The lease keeps that rare.
 type Relay struct {
 	deps  RelayDeps
 	cfg   RelayConfig
 	owner domain.ID
 
-	shards    []ports.ShardLease
-	nextClean time.Time
+	shards  []ports.ShardLease
+	renewAt time.Time
+	cleanAt time.Time
+	gaugeAt time.Time
+	// readAt is when the outbox is read again after a read that found nothing.
+	readAt time.Time
+	away   awayProjects
 }
 
 // NewRelay checks what it is given.
 func NewRelay(deps RelayDeps, cfg RelayConfig) (*Relay, error) {
 	err := errors.Join(deps.Env.Validate(), cfg.Validate(), required("relay", map[string]bool{
-		"Outbox": deps.Outbox != nil, "Bus": deps.Bus != nil,
+		"Outbox": deps.Outbox != nil, "Desk": deps.Desk != nil, "Bus": deps.Bus != nil,
 	}))
 	if err != nil {
 		return nil, err
 	}
 	deps.Env = deps.Env.WithDefaults()
-	return &Relay{deps: deps, cfg: cfg.WithDefaults(), owner: deps.NewID()}, nil
+	return &Relay{deps: deps, cfg: cfg.WithDefaults(), owner: deps.NewID(), away: newAwayProjects()}, nil
 }
 
-// Step sends one batch and returns how many rows the bus has stored. An error
-// that concerns the whole bus leaves the rows as they are: an outage must not
-// park projects.
+// Step sends one batch and returns how many rows the bus has stored. While the bus
+// takes nothing the rows stay as they are and its error is returned: an outage must
+// neither park projects nor write a row.
 func (r *Relay) Step(ctx context.Context) (worked int, err error) {
-	errClean := r.clean(ctx)
+	errChores := errors.Join(r.clean(ctx), r.gauge(ctx))
 	if err := r.lease(ctx); err != nil {
-		return 0, errors.Join(err, errClean)
+		return 0, errors.Join(err, errChores)
 	}
 	if len(r.shards) == 0 {
-		return 0, errClean
+		return 0, errChores
 	}
-	rows, err := r.deps.Outbox.Pending(ctx, r.shards, r.cfg.Batch)
-	if err != nil {
-		return 0, errors.Join(fmt.Errorf("read outbox: %w", err), errClean)
-	}
-	if len(rows) == 0 || !r.safe() {
-		return 0, errClean
+	rows, err := r.pending(ctx)
+	switch {
+	case err != nil:
+		return 0, errors.Join(err, errChores)
+	case len(rows) == 0:
+		return 0, errors.Join(r.away.err(), errChores)
+	case !r.safe():
+		return 0, errChores
 	}
 	worked, err = r.send(ctx, rows)
-	return worked, errors.Join(err, errClean)
+	return worked, errors.Join(err, errChores)
 }
 
 // Run sends until the context ends and gives the shards back.
 func (r *Relay) Run(ctx context.Context) error {
 	err := Loop{
 		Name: "relay", Step: r.Step, Interval: r.cfg.Interval, Bell: r.deps.Bells.Relay,
+		Full: r.cfg.Batch, Gather: r.cfg.Gather, MaxBackoff: mostAway,
 		Grace: r.cfg.SendTimeout + r.cfg.Margin, Env: r.deps.Env,
 	}.Run(ctx)
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Margin)
 	defer cancel()
 	r.shards = nil
+	r.deps.Metrics.Set(MetricRelayShards, 0)
 	if e := r.deps.Outbox.ReleaseShards(release, r.owner); e != nil {
 		r.deps.Logger.Warn("shards run out by themselves: they could not be released", "error", e)
 	}
 	return err
 }
 
-// lease takes and renews shards once half of the lease is gone. When that fails,
-// what is still held is used until it is too short.
+// lease takes and renews shards. When that fails, what is still held is used until
+// it is too short.
 func (r *Relay) lease(ctx context.Context) error {
-	if len(r.shards) > 0 && r.left() > r.cfg.Lease/2 {
+	now := r.deps.Now()
+	if now.Before(r.renewAt) && (len(r.shards) == 0 || r.safe()) {
 		return nil
 	}
-	shards, err := r.deps.Outbox.LeaseShards(ctx, ports.ShardParams{Owner: r.owner, Now: r.deps.Now(), For: r.cfg.Lease})
+	shards, err := r.deps.Outbox.LeaseShards(ctx, ports.ShardParams{Owner: r.owner, Now: now, For: r.cfg.Lease})
 	switch {
 	case err == nil:
 		r.shards = shards
+		r.renewAt = now.Add(r.cfg.Renew)
+		r.away.forget(now)
+		r.deps.Metrics.Set(MetricRelayShards, float64(len(shards)))
 		return nil
 	case r.safe():
 		return nil // a renewal that failed is tried again at the next round
 	default:
 		r.shards = nil
+		r.deps.Metrics.Set(MetricRelayShards, 0)
 		return fmt.Errorf("lease shards: %w", err)
 	}
+}
+
+// pending reads the next batch. A read that finds nothing in much time, since what
+// waits is put off, is not repeated at once: it takes a fifth of the time at most.
+func (r *Relay) pending(ctx context.Context) ([]ports.OutboxRow, error) {
+	began := r.deps.Now()
+	if began.Before(r.readAt) {
+		return nil, nil
+	}
+	rows, err := r.deps.Outbox.Pending(ctx, ports.PendingParams{Shards: r.shards, Skip: r.away.waiting(began), Limit: r.cfg.Batch})
+	if err != nil {
+		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	if now := r.deps.Now(); len(rows) == 0 {
+		r.readAt = now.Add(4 * now.Sub(began))
+	}
+	return rows, nil
 }
 
 // left is what remains of the shortest lease.
@@ -177,115 +231,40 @@ func (r *Relay) left() time.Duration {
 // relay must not send the same project meanwhile.
 func (r *Relay) safe() bool { return r.left() > r.cfg.SendTimeout+r.cfg.Margin }
 
-// send publishes the rows outside any transaction and records what became of
-// them.
-func (r *Relay) send(ctx context.Context, rows []ports.OutboxRow) (int, error) {
-	sendCtx, cancel := context.WithTimeout(ctx, r.cfg.SendTimeout)
-	defer cancel()
-	err := r.deps.Bus.Publish(sendCtx, rows)
-	sent, failed := split(rows, err)
-	if err != nil {
-		r.deps.Metrics.Add(MetricPublishErrors, 1)
-		if len(sent) == 0 && failed == nil {
-			return 0, fmt.Errorf("publish: %w", err)
-		}
-	}
-	if err := r.published(ctx, sent); err != nil {
-		return 0, err
-	}
-	for _, group := range failed {
-		if err := r.putOff(ctx, group, len(sent) > 0); err != nil {
-			return len(sent), err
-		}
-	}
-	if len(sent) == 0 {
-		return 0, fmt.Errorf("publish: %w", err)
-	}
-	return len(sent), nil
-}
-
-// split sorts the rows by what the bus said: those that it has stored, and those
-// of each project that failed. A plain error says nothing about any of them.
-func split(rows []ports.OutboxRow, err error) (sent []ports.OutboxRow, failed [][]ports.OutboxRow) {
-	if err == nil {
-		return rows, nil
-	}
-	var pe *ports.PublishError
-	if !errors.As(err, &pe) || len(pe.FailedProjects) == 0 {
-		return nil, nil
-	}
-	at := map[domain.ProjectID]int{}
-	for _, row := range rows {
-		project := row.Event.ProjectID
-		if pe.FailedProjects[project.String()] == nil {
-			sent = append(sent, row)
-			continue
-		}
-		i, ok := at[project]
-		if !ok {
-			i = len(failed)
-			at[project] = i
-			failed = append(failed, nil)
-		}
-		failed[i] = append(failed[i], row)
-	}
-	return sent, failed
-}
-
-func (r *Relay) published(ctx context.Context, rows []ports.OutboxRow) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	now := r.deps.Now()
-	for _, row := range rows {
-		r.deps.Metrics.Observe(MetricPublishLag, now.Sub(row.Event.CreatedAt).Seconds())
-	}
-	r.deps.Metrics.Add(MetricPublished, float64(len(rows)))
-	if err := r.deps.Outbox.MarkPublished(ctx, r.shards, rowIDs(rows), now); err != nil {
-		return fmt.Errorf("mark published: %w", err)
-	}
-	return nil
-}
-
-// putOff has one project's rows wait. The project is parked after MaxTries only
-// while the bus takes others: then it is the project, not the bus.
-func (r *Relay) putOff(ctx context.Context, rows []ports.OutboxRow, busWorks bool) error {
-	maxTries := 0 // the bus is to blame, and will be for as long as it is away
-	if busWorks {
-		maxTries = r.cfg.MaxTries
-	}
-	wait := domain.Interval{Base: r.cfg.Retry, Cap: r.cfg.MaxRetry}.Backoff(rows[0].Tries)
-	err := r.deps.Outbox.MarkFailed(ctx, ports.PublishFailure{
-		ProjectID: rows[0].Event.ProjectID, IDs: rowIDs(rows), MaxTries: maxTries, ErrorCode: "publish",
-		NextAt: r.deps.Now().Add(time.Duration(float64(wait) * r.deps.Jitter())),
-	})
-	if err != nil {
-		return fmt.Errorf("mark failed: %w", err)
-	}
-	return nil
-}
-
-func rowIDs(rows []ports.OutboxRow) []int64 {
-	ids := make([]int64, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	return ids
-}
-
 // clean removes old rows now and then. A fault of it does not stop the sending.
 func (r *Relay) clean(ctx context.Context) error {
 	now := r.deps.Now()
-	if now.Before(r.nextClean) {
+	if now.Before(r.cleanAt) {
 		return nil
 	}
-	r.nextClean = now.Add(r.cfg.CleanEvery)
+	r.cleanAt = now.Add(r.cfg.CleanEvery)
 	n, err := r.deps.Outbox.Clean(ctx, now.Add(-r.cfg.Keep), r.cfg.CleanBatch)
 	if err != nil {
 		return fmt.Errorf("clean outbox: %w", err)
 	}
 	if n == r.cfg.CleanBatch {
-		r.nextClean = now // there is more
+		r.cleanAt = now // there is more
 	}
+	return nil
+}
+
+// gauge shows the backlog now and then, and at once when a project was parked.
+func (r *Relay) gauge(ctx context.Context) error {
+	now := r.deps.Now()
+	if now.Before(r.gaugeAt) {
+		return nil
+	}
+	r.gaugeAt = now.Add(r.cfg.GaugeEvery)
+	b, err := r.deps.Desk.Backlog(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the backlog: %w", err)
+	}
+	age := 0.0
+	if b.OldestAt != nil {
+		age = max(0, now.Sub(*b.OldestAt).Seconds())
+	}
+	r.deps.Metrics.Set(MetricBacklog, float64(b.Rows))
+	r.deps.Metrics.Set(MetricBacklogAge, age)
+	r.deps.Metrics.Set(MetricParked, float64(b.Parked))
 	return nil
 }

@@ -1,9 +1,13 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,17 +60,22 @@ func (f *fakeBus) of(project domain.ProjectID) []int64 {
 	return ids
 }
 
-func refuse(projects ...domain.ProjectID) error {
-	pe := &ports.PublishError{FailedProjects: map[string]error{}, Err: errAway}
+func fail(cause error, projects ...domain.ProjectID) error {
+	pe := &ports.PublishError{FailedProjects: map[string]error{}, Err: cause}
 	for _, p := range projects {
-		pe.FailedProjects[p.String()] = errAway
+		pe.FailedProjects[p.String()] = cause
 	}
 	return pe
 }
 
+// refuse marks the projects as those whose events the bus never takes.
+func refuse(projects ...domain.ProjectID) error {
+	return fail(fmt.Errorf("%w: too long", ports.ErrRefused), projects...)
+}
+
 func newRelay(b *bundle, bus ports.Bus, outbox ports.Outbox, cfg app.RelayConfig) *app.Relay {
 	b.t.Helper()
-	r, err := app.NewRelay(app.RelayDeps{Env: b.env, Outbox: outbox, Bus: bus}, cfg)
+	r, err := app.NewRelay(app.RelayDeps{Env: b.env, Outbox: outbox, Desk: b.store, Bus: bus}, cfg)
 	b.must(err)
 	return r
 }
@@ -105,7 +114,7 @@ func TestRelayOutageParksNobody(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func([]ports.OutboxRow) error{
 		"whole bus":     func([]ports.OutboxRow) error { return errAway },
-		"every project": func(rows []ports.OutboxRow) error { return refuse(rows[0].Event.ProjectID) },
+		"every project": func(rows []ports.OutboxRow) error { return fail(errAway, rows[0].Event.ProjectID) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,9 +137,20 @@ func TestRelayOutageParksNobody(t *testing.T) {
 	}
 }
 
+// gauges keeps the last value of each gauge.
+type gauges struct {
+	app.NopMetrics
+	values map[*app.Metric]float64
+}
+
+func (g gauges) Set(m *app.Metric, v float64, _ ...string) { g.values[m] = v }
+
 func TestRelayParksAPoisonedProject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	var log bytes.Buffer
+	g := gauges{values: map[*app.Metric]float64{}}
+	b.env.Logger, b.env.Metrics = slog.New(slog.NewTextHandler(&log, nil)), g
 	b.create()
 	poison := secondProject(b)
 	bus := &fakeBus{fail: func([]ports.OutboxRow) error { return refuse(poison) }}
@@ -141,6 +161,12 @@ func TestRelayParksAPoisonedProject(t *testing.T) {
 		b.clock.Advance(2 * time.Minute)
 		b.step(r)
 	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), poison.String()) {
+		t.Errorf("%d warnings, want one that names %s:\n%s", n, poison, &log)
+	}
+	if g.values[app.MetricParked] != 1 || g.values[app.MetricRelayShards] != ports.OutboxShards {
+		t.Errorf("gauges %v", g.values)
+	}
 	bus.fail = nil
 	b.clock.Advance(time.Hour)
 	if n := b.step(r); n != 0 {
@@ -149,6 +175,47 @@ func TestRelayParksAPoisonedProject(t *testing.T) {
 	if got := bus.of(b.project.ID); len(got) != 7 {
 		t.Errorf("the other project got %v", got)
 	}
+	b.must(b.store.Unpark(b.ctx(), poison, ports.Audit{Actor: "op", Action: "outbox.unpark", Reason: "mended"}))
+	if n := b.step(r); n != 1 {
+		t.Errorf("%d rows were sent after the parking", n)
+	}
+}
+
+// TestRelayPassesADeadBroker: while a broker takes nothing, its projects do not fill
+// the batches, nothing is written about them, and they go on when it is back.
+func TestRelayPassesADeadBroker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 4 {
+		b.create() // the first project fills two batches
+	}
+	other := secondProject(b)
+	bus := &fakeBus{fail: func([]ports.OutboxRow) error { return fail(errAway, b.project.ID) }}
+	outbox := &shortOutbox{Outbox: b.store, lease: func() time.Duration { return time.Hour }}
+	r := newRelay(b, bus, outbox, app.RelayConfig{Batch: 2})
+	if n, err := r.Step(b.ctx()); n != 0 || !errors.Is(err, errAway) {
+		t.Errorf("the first batch: %d sent, %v", n, err)
+	}
+	if n := b.step(r); n != 1 || len(bus.of(other)) != 1 {
+		t.Errorf("%d sent, of the other project %v", n, bus.of(other))
+	}
+	b.clock.Advance(time.Minute)
+	if n, err := r.Step(b.ctx()); n != 0 || !errors.Is(err, errAway) {
+		t.Errorf("a minute later: %d sent, %v", n, err)
+	}
+	if n, err := r.Step(b.ctx()); n != 0 || !errors.Is(err, errAway) {
+		t.Errorf("at once again: %d sent, %v; want the error that makes the loop wait", n, err)
+	}
+	if outbox.failed != 0 {
+		t.Errorf("an outage was written down %d times", outbox.failed)
+	}
+	bus.fail = nil
+	b.clock.Advance(10 * time.Second)
+	b.step(r)
+	b.step(r)
+	if got := bus.of(b.project.ID); !slices.Equal(got, []int64{1, 2, 3, 4}) {
+		t.Errorf("after the outage %v", got)
+	}
 }
 
 // shortOutbox gives leases of a set length and can lose the answer to a mark.
@@ -156,7 +223,7 @@ type shortOutbox struct {
 	ports.Outbox
 	lease   func() time.Duration
 	markErr error
-	pending int
+	failed  int
 }
 
 func (s *shortOutbox) LeaseShards(ctx context.Context, p ports.ShardParams) ([]ports.ShardLease, error) {
@@ -168,16 +235,16 @@ func (s *shortOutbox) LeaseShards(ctx context.Context, p ports.ShardParams) ([]p
 	return s.Outbox.LeaseShards(ctx, p)
 }
 
-func (s *shortOutbox) Pending(ctx context.Context, shards []ports.ShardLease, limit int) ([]ports.OutboxRow, error) {
-	s.pending++
-	return s.Outbox.Pending(ctx, shards, limit)
+func (s *shortOutbox) MarkFailed(ctx context.Context, p ports.PublishFailure) (bool, error) {
+	s.failed++
+	return s.Outbox.MarkFailed(ctx, p)
 }
 
-func (s *shortOutbox) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64, now time.Time) error {
+func (s *shortOutbox) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64) error {
 	if s.markErr != nil {
 		return s.markErr
 	}
-	return s.Outbox.MarkPublished(ctx, shards, ids, now)
+	return s.Outbox.MarkPublished(ctx, shards, ids)
 }
 
 func TestRelayStopsBeforeItsLeaseEnds(t *testing.T) {
@@ -268,7 +335,7 @@ func TestRelayConfig(t *testing.T) {
 	if err := (app.RelayConfig{}).Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, cfg := range []app.RelayConfig{{Lease: 9 * time.Second}, {Retry: time.Hour}, {Batch: -1}} {
+	for _, cfg := range []app.RelayConfig{{Lease: 9 * time.Second}, {Retry: time.Hour}, {Batch: -1}, {Gather: -1}, {Renew: 5 * time.Second}} {
 		if cfg.Validate() == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

@@ -1,6 +1,13 @@
 package ports
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrRefused marks a failure that is the rows' own fault: the bus works and will
+// not take them. Every other failure is the bus's and passes with its outage.
+var ErrRefused = errors.New("refused by the bus")
 
 // Bus carries committed events to their consumers, at least once. Events of one
 // project arrive in order as long as the number of queues is stable; any suffix
@@ -29,7 +36,7 @@ type Subscription interface {
 // PublishError says which projects' rows were not all stored.
 type PublishError struct {
 	// FailedProjects holds an error per project, keyed by ProjectID.String(); rows
-	// of all others are stored.
+	// of all others are stored. One that is ErrRefused is the project's own fault.
 	FailedProjects map[string]error
 	Err            error
 }

@@ -12,6 +12,7 @@ type Store interface {
 	Reader
 	Events
 	Outbox
+	OutboxDesk
 	BusRetries
 	Access
 	Desk

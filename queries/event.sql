@@ -62,6 +62,9 @@ WITH input AS (
         o.at
     FROM numbered o
     ORDER BY o.ord
+    RETURNING outbox_events.id, outbox_events.shard, outbox_events.project_id
+), waiting AS (
+    INSERT INTO outbox_queue (outbox_id, shard, project_id) SELECT w.id, w.shard, w.project_id FROM outbox w
     RETURNING 1
 ), tasks AS (
     UPDATE generation_tasks t SET
@@ -77,7 +80,7 @@ WITH input AS (
 ), checked AS (
     SELECT aivedio_expect('streams', (SELECT count(*) FROM counted), (SELECT count(*) FROM advanced))
        AND aivedio_expect('events', (SELECT count(*) FROM input), (SELECT count(*) FROM events))
-       AND aivedio_expect('outbox', (SELECT count(*) FROM input), (SELECT count(*) FROM outbox))
+       AND aivedio_expect('outbox', (SELECT count(*) FROM input), (SELECT count(*) FROM waiting))
        AND aivedio_expect('tasks', (SELECT count(*) FROM input WHERE input.final), (SELECT count(*) FROM tasks)) AS ok
 )
 SELECT n.ord::int AS ord, n.event_id::bigint AS event_id, n.at::timestamptz AS at

@@ -1,13 +1,16 @@
 -- name: OutboxPending :many
 -- The oldest rows of the shards, in (project, event) order, without projects that
--- wait for a retry or are parked.
-SELECT o.id, o.shard, o.payload, o.retry_count
+-- wait for a retry, are parked or are to be skipped.
+SELECT o.id, o.shard, o.project_id, o.event_id, o.aggregate_id, o.aggregate_version, o.event_type, o.payload, o.created_at,
+    coalesce(h.retry_count, 0)::int AS tries
 FROM (
-    SELECT e.id, e.shard, e.project_id, e.event_id, e.payload, e.retry_count FROM outbox_events e
-    WHERE e.publish_status = 'pending' AND e.shard = ANY(@shards::smallint[])
-      AND NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = e.project_id AND (h.parked_at IS NOT NULL OR h.next_retry_at > @now))
-    ORDER BY e.id LIMIT @max_rows
-) o
+    SELECT q.outbox_id FROM outbox_queue q
+    WHERE q.shard = ANY(@shards::smallint[]) AND NOT (q.project_id = ANY(@skip::uuid[]))
+      AND NOT EXISTS (SELECT 1 FROM outbox_holds b WHERE b.project_id = q.project_id AND (b.parked_at IS NOT NULL OR b.next_retry_at > @now))
+    ORDER BY q.outbox_id LIMIT @max_rows
+) w
+JOIN outbox_events o ON o.id = w.outbox_id
+LEFT JOIN outbox_holds h ON h.project_id = o.project_id
 ORDER BY o.project_id, o.event_id;
 
 -- name: OutboxMarkPublished :exec
@@ -15,30 +18,71 @@ ORDER BY o.project_id, o.event_id;
 WITH fenced AS (
     SELECT s.shard FROM (SELECT unnest(@shards::smallint[]) AS shard, unnest(@tokens::bigint[]) AS token) w
     JOIN relay_shards s ON s.shard = w.shard AND s.token = w.token
-), marked AS (
-    UPDATE outbox_events o SET publish_status = 'published', published_at = @now::timestamptz
-    WHERE o.id = ANY(@ids::bigint[]) AND o.publish_status = 'pending' AND o.shard IN (SELECT fenced.shard FROM fenced)
-    RETURNING o.project_id
+), published AS (
+    DELETE FROM outbox_queue q WHERE q.outbox_id = ANY(@ids::bigint[]) AND q.shard IN (SELECT fenced.shard FROM fenced)
+    RETURNING q.project_id
 )
-DELETE FROM outbox_holds h WHERE h.parked_at IS NULL AND h.project_id IN (SELECT marked.project_id FROM marked);
+DELETE FROM outbox_holds h WHERE h.parked_at IS NULL AND h.project_id IN (SELECT published.project_id FROM published);
 
--- name: OutboxCountTry :exec
-UPDATE outbox_events SET retry_count = retry_count + 1 WHERE id = ANY(@ids::bigint[]) AND publish_status = 'pending';
-
--- name: OutboxHoldRaise :exec
--- A failure with 0 tries at most is that of the bus and counts nothing.
+-- name: OutboxHoldRaise :one
+-- Counts a refusal of a project whose shard's fencing token still stands, and
+-- reports whether it is the one that parks.
 INSERT INTO outbox_holds AS h (project_id, retry_count, next_retry_at, parked_at, last_error_code, updated_at)
-VALUES (@project_id, sign(@max_tries::int)::int, @next_retry_at, CASE WHEN @max_tries::int = 1 THEN @now::timestamptz END, @last_error_code, @now::timestamptz)
-ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + excluded.retry_count, next_retry_at = excluded.next_retry_at,
-    parked_at = CASE WHEN @max_tries::int > 0 AND h.retry_count + 1 >= @max_tries::int THEN coalesce(h.parked_at, @now::timestamptz) ELSE h.parked_at END,
-    last_error_code = excluded.last_error_code, updated_at = excluded.updated_at;
+SELECT @project_id, 1, @next_retry_at, CASE WHEN @max_tries::int <= 1 THEN @now::timestamptz END, @last_error_code, @now::timestamptz
+WHERE EXISTS (SELECT 1 FROM relay_shards s WHERE s.shard = @shard AND s.token = @token)
+ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + 1, next_retry_at = excluded.next_retry_at,
+    parked_at = CASE WHEN h.retry_count + 1 >= @max_tries::int THEN coalesce(h.parked_at, @now::timestamptz) ELSE h.parked_at END,
+    last_error_code = excluded.last_error_code, updated_at = excluded.updated_at
+RETURNING coalesce(h.parked_at = @now::timestamptz, false)::bool AS parked;
+
+-- name: OutboxSetAside :exec
+-- Moves the rows of parked projects out of the queue. The holds are locked, so that
+-- an end of the parking does not leave rows behind here.
+WITH parked AS (
+    SELECT h.project_id FROM outbox_holds h WHERE h.parked_at IS NOT NULL ORDER BY h.project_id FOR UPDATE
+), moved AS (
+    DELETE FROM outbox_queue q WHERE q.project_id IN (SELECT parked.project_id FROM parked)
+    RETURNING q.outbox_id, q.shard, q.project_id
+)
+INSERT INTO outbox_parked (outbox_id, shard, project_id) SELECT m.outbox_id, m.shard, m.project_id FROM moved m;
+
+-- name: OutboxAnyParked :one
+SELECT EXISTS (SELECT 1 FROM outbox_holds WHERE parked_at IS NOT NULL)::bool AS parked;
+
+-- name: OutboxParked :many
+SELECT h.project_id, h.retry_count, h.last_error_code, h.parked_at::timestamptz AS since,
+    ((SELECT count(*) FROM outbox_parked p WHERE p.project_id = h.project_id)
+        + (SELECT count(*) FROM outbox_queue q WHERE q.project_id = h.project_id))::bigint AS row_count
+FROM outbox_holds h
+WHERE h.parked_at IS NOT NULL AND (@project_id::uuid IS NULL OR h.project_id = @project_id::uuid)
+ORDER BY h.parked_at, h.project_id LIMIT @max_rows;
+
+-- name: OutboxUnhold :execrows
+DELETE FROM outbox_holds WHERE project_id = @project_id AND parked_at IS NOT NULL;
+
+-- name: OutboxTakeBack :exec
+WITH moved AS (
+    DELETE FROM outbox_parked p WHERE p.project_id = @project_id RETURNING p.outbox_id, p.shard, p.project_id
+)
+INSERT INTO outbox_queue (outbox_id, shard, project_id) SELECT m.outbox_id, m.shard, m.project_id FROM moved m ORDER BY m.outbox_id;
+
+-- name: OutboxBacklog :one
+-- What waits, and the age of its oldest row; parked projects are counted apart.
+SELECT q.row_count::bigint AS row_count, o.created_at, (SELECT count(*) FROM outbox_holds WHERE parked_at IS NOT NULL)::bigint AS parked
+FROM (SELECT count(*) AS row_count, min(outbox_id) AS oldest FROM outbox_queue w
+    WHERE NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = w.project_id AND h.parked_at IS NOT NULL)) q
+LEFT JOIN outbox_events o ON o.id = q.oldest;
 
 -- name: OutboxClean :execrows
+-- The oldest rows first, which fill whole pages: vacuum gives those back to the
+-- next inserts.
 DELETE FROM outbox_events WHERE id = ANY(ARRAY(
     SELECT o.id FROM outbox_events o
-    WHERE o.publish_status = 'published' AND o.published_at < @before
+    WHERE o.created_at < @before
+      AND NOT EXISTS (SELECT 1 FROM outbox_queue q WHERE q.outbox_id = o.id)
+      AND NOT EXISTS (SELECT 1 FROM outbox_parked p WHERE p.outbox_id = o.id)
       AND NOT EXISTS (SELECT 1 FROM bus_retry r WHERE r.outbox_id = o.id)
-    ORDER BY o.published_at LIMIT @max_rows FOR UPDATE SKIP LOCKED
+    ORDER BY o.id LIMIT @max_rows FOR UPDATE SKIP LOCKED
 ));
 
 -- name: RelayLock :exec

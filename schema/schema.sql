@@ -300,6 +300,11 @@ CREATE TABLE observation_counters (
 
 -- ---------------------------------------------------------------- outbox
 
+-- The messages of the bus. A row is written once and removed when it is old: what
+-- has still to be sent is a narrow row of outbox_queue, since rewriting the wide
+-- row to mark it as published cost 48 us and 1.6 KB of WAL when measured, and
+-- deleting the narrow one 3 us and 0.1 KB.
+--
 -- payload is JSON, not JSONB: it is written once and read once, and taking it apart
 -- cost a fifth of the statement that writes events.
 CREATE TABLE outbox_events (
@@ -312,18 +317,27 @@ CREATE TABLE outbox_events (
     aggregate_version BIGINT      NOT NULL,
     event_type        TEXT        NOT NULL,
     payload           JSON        NOT NULL,
-    publish_status    TEXT        NOT NULL DEFAULT 'pending' CHECK (publish_status IN ('pending', 'published')),
-    retry_count       INTEGER     NOT NULL DEFAULT 0,
     created_at        TIMESTAMPTZ NOT NULL,
-    published_at      TIMESTAMPTZ,
-    CONSTRAINT uq_outbox_aggregate_version UNIQUE (aggregate_id, aggregate_version, event_type, aggregate_type),
-    CONSTRAINT ck_outbox_published_at CHECK ((published_at IS NOT NULL) = (publish_status = 'published'))
-) WITH (fillfactor = 80, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.05);
+    CONSTRAINT uq_outbox_aggregate_version UNIQUE (aggregate_id, aggregate_version, event_type, aggregate_type)
+) WITH (autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.05);
 
--- By id: the ids of one project rise with its event numbers, since they are drawn
--- under the stream's lock, and no project starves another.
-CREATE INDEX idx_outbox_pending ON outbox_events (id) INCLUDE (shard) WHERE publish_status = 'pending';
-CREATE INDEX idx_outbox_published ON outbox_events (published_at) WHERE publish_status = 'published';
+-- What waits for a relay, by id: the ids of one project rise with its event
+-- numbers, since they are drawn under the stream's lock, and no project starves
+-- another.
+CREATE TABLE outbox_queue (
+    outbox_id  BIGINT   PRIMARY KEY,
+    shard      SMALLINT NOT NULL,
+    project_id UUID     NOT NULL
+) WITH (fillfactor = 90, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_threshold = 5000);
+
+-- The queue's rows of parked projects, out of the way of those that move.
+CREATE TABLE outbox_parked (
+    outbox_id  BIGINT   PRIMARY KEY,
+    shard      SMALLINT NOT NULL,
+    project_id UUID     NOT NULL
+);
+
+CREATE INDEX idx_outbox_parked_project ON outbox_parked (project_id, outbox_id);
 
 -- A project whose rows the bus refused: due again at next_retry_at, or parked
 -- for a person. Per project, since its rows must not overtake each other.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -97,10 +99,23 @@ func (b *Bus) Publish(ctx context.Context, rows []ports.OutboxRow) error {
 	if err := ctx.Err(); err != nil {
 		return &ports.PublishError{FailedProjects: failedProjects(rows, err), Err: err}
 	}
+	rows, refused := decodedRows(sortedRows(rows))
+	err = b.deliverAll(ctx, groups, rows)
+	switch {
+	case err != nil:
+		maps.Copy(refused, failedProjects(rows, err))
+		return &ports.PublishError{FailedProjects: refused, Err: err}
+	case len(refused) > 0:
+		return &ports.PublishError{FailedProjects: refused, Err: ports.ErrRefused}
+	}
+	return nil
+}
+
+// deliverAll has every group take the rows, or owe them.
+func (b *Bus) deliverAll(ctx context.Context, groups []*busGroup, rows []ports.OutboxRow) error {
 	if len(rows) == 0 || len(groups) == 0 {
 		return nil
 	}
-	rows = sortedRows(rows)
 	if b.owed != nil {
 		b.owed.remember(rows)
 		defer b.owed.forget(rows)
@@ -115,10 +130,7 @@ func (b *Bus) Publish(ctx context.Context, rows []ports.OutboxRow) error {
 			errs = append(errs, err)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return &ports.PublishError{FailedProjects: failedProjects(rows, err), Err: err}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Subscribe implements [ports.Bus]. The context bounds the call alone; the
@@ -201,6 +213,29 @@ func sortedRows(rows []ports.OutboxRow) []ports.OutboxRow {
 		return cmp.Or(slices.Compare(a.Event.ProjectID.ID[:], b.Event.ProjectID.ID[:]), cmp.Compare(a.Event.EventID, b.Event.EventID))
 	})
 	return rows
+}
+
+// decodedRows gives sorted rows whole events. A message that is no event is refused
+// with what follows it of its project.
+func decodedRows(rows []ports.OutboxRow) (decoded []ports.OutboxRow, refused map[string]error) {
+	refused = map[string]error{}
+	decoded = rows[:0]
+	for _, r := range rows {
+		project := r.Event.ProjectID.String()
+		if refused[project] != nil {
+			continue
+		}
+		if r.Message != nil {
+			event, err := wire.ParseMessage(r.Message)
+			if err != nil {
+				refused[project] = fmt.Errorf("%w: %w", ports.ErrRefused, err)
+				continue
+			}
+			r.Event, r.Message = event, nil
+		}
+		decoded = append(decoded, r)
+	}
+	return decoded, refused
 }
 
 func rowEvents(rows []ports.OutboxRow) []ports.StoredEvent {

@@ -59,8 +59,8 @@ type Store struct {
 	cases      map[int64]ports.Case
 
 	outbox  map[int64]ports.OutboxRow
-	sent    map[int64]sentRow
-	backoff map[domain.ProjectID]backoff
+	sent    map[int64]ports.OutboxRow
+	holds   map[domain.ProjectID]hold
 	shards  [ports.OutboxShards]shard
 	relays  map[domain.ID]time.Time
 	retries map[retryKey]retry
@@ -107,8 +107,8 @@ func NewStore(now func() time.Time) *Store {
 		conflicts:   map[int64]ports.ConflictRow{},
 		cases:       map[int64]ports.Case{},
 		outbox:      map[int64]ports.OutboxRow{},
-		sent:        map[int64]sentRow{},
-		backoff:     map[domain.ProjectID]backoff{},
+		sent:        map[int64]ports.OutboxRow{},
+		holds:       map[domain.ProjectID]hold{},
 		relays:      map[domain.ID]time.Time{},
 		retries:     map[retryKey]retry{},
 		health:      map[ports.AccountRef]ports.AccountHealth{},

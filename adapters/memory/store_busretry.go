@@ -60,7 +60,7 @@ func (s *Store) owed(group string) []ports.OutboxRow {
 		}
 		row, ok := s.outbox[key.id]
 		if !ok {
-			row = s.sent[key.id].OutboxRow
+			row = s.sent[key.id]
 		}
 		row.Tries = r.tries
 		rows = append(rows, row)

@@ -3,7 +3,9 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"time"
 
@@ -11,17 +13,12 @@ import (
 	"github.com/aivedio/aivedio/ports"
 )
 
-// sentRow is an outbox row that the bus has acknowledged.
-type sentRow struct {
-	ports.OutboxRow
-	at time.Time
-}
-
-// backoff is why a project's rows are not sent for now.
-type backoff struct {
-	until  time.Time
-	tries  int
-	parked bool
+// hold is why a project's rows are not sent for now.
+type hold struct {
+	until    time.Time
+	refusals int
+	code     string
+	parked   time.Time
 }
 
 // shardOf gives all rows of a project the same shard.
@@ -32,24 +29,27 @@ func shardOf(project domain.ProjectID) int {
 }
 
 // Pending implements ports.Outbox.
-func (s *Store) Pending(ctx context.Context, shards []ports.ShardLease, limit int) ([]ports.OutboxRow, error) {
+func (s *Store) Pending(ctx context.Context, params ports.PendingParams) ([]ports.OutboxRow, error) {
 	var rows []ports.OutboxRow
 	err := s.read(ctx, func() error {
 		var mine [ports.OutboxShards]bool
-		for _, lease := range shards {
+		for _, lease := range params.Shards {
 			mine[lease.Shard] = true
 		}
 		now := s.now()
 		for _, row := range s.outbox {
-			wait := s.backoff[row.Event.ProjectID]
-			if mine[row.Shard] && !wait.parked && !wait.until.After(now) {
+			h := s.holds[row.Event.ProjectID]
+			if mine[row.Shard] && h.parked.IsZero() && !h.until.After(now) && !slices.Contains(params.Skip, row.Event.ProjectID) {
+				row.Tries = h.refusals
 				rows = append(rows, row)
 			}
 		}
 		return nil
 	})
+	slices.SortFunc(rows, func(a, b ports.OutboxRow) int { return cmp.Compare(a.ID, b.ID) })
+	rows = rows[:min(max(params.Limit, 0), len(rows))]
 	sortOutbox(rows)
-	return rows[:min(max(limit, 0), len(rows))], err
+	return rows, err
 }
 
 func sortOutbox(rows []ports.OutboxRow) {
@@ -58,13 +58,18 @@ func sortOutbox(rows []ports.OutboxRow) {
 	})
 }
 
+// fenced reports whether the lease still stands.
+func (s *Store) fenced(lease ports.ShardLease) bool {
+	have := s.shards[lease.Shard]
+	return have.token == lease.Token && !have.owner.IsZero()
+}
+
 // MarkPublished implements ports.Outbox.
-func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64, now time.Time) error {
+func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64) error {
 	return s.write(ctx, func(x *tx) error {
 		held := map[int]bool{}
 		for _, lease := range shards {
-			have := s.shards[lease.Shard]
-			held[lease.Shard] = have.token == lease.Token && !have.owner.IsZero()
+			held[lease.Shard] = s.fenced(lease)
 		}
 		for _, id := range ids {
 			row, ok := s.outbox[id]
@@ -72,32 +77,103 @@ func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, id
 				continue
 			}
 			remove(x, s.outbox, id)
-			put(x, s.sent, id, sentRow{row, now})
-			remove(x, s.backoff, row.Event.ProjectID)
+			put(x, s.sent, id, row)
+			if project := row.Event.ProjectID; s.holds[project].parked.IsZero() {
+				remove(x, s.holds, project)
+			}
 		}
 		return nil
 	})
 }
 
 // MarkFailed implements ports.Outbox.
-func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) error {
-	return s.write(ctx, func(x *tx) error {
-		wait := s.backoff[params.ProjectID]
-		wait.until = params.NextAt
-		if params.MaxTries > 0 {
-			wait.tries++
-			wait.parked = wait.parked || wait.tries >= params.MaxTries
+func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) (parked bool, err error) {
+	err = s.write(ctx, func(x *tx) error {
+		if !s.fenced(params.Lease) {
+			return nil
 		}
-		for _, id := range params.IDs {
-			row, ok := s.outbox[id]
-			if !ok || row.Event.ProjectID != params.ProjectID {
+		h := s.holds[params.ProjectID]
+		h.until, h.code = params.NextAt, params.ErrorCode
+		h.refusals++
+		if h.parked.IsZero() && h.refusals >= params.MaxTries {
+			h.parked, parked = s.now(), true
+		}
+		put(x, s.holds, params.ProjectID, h)
+		return checkText(params.ErrorCode)
+	})
+	return parked && err == nil, err
+}
+
+// Backlog implements ports.OutboxDesk.
+func (s *Store) Backlog(ctx context.Context) (ports.Backlog, error) {
+	var b ports.Backlog
+	err := s.read(ctx, func() error {
+		oldest := int64(0)
+		for id, row := range s.outbox {
+			if !s.holds[row.Event.ProjectID].parked.IsZero() {
 				continue
 			}
-			row.Tries++
-			put(x, s.outbox, id, row)
+			b.Rows++
+			if at := row.Event.CreatedAt; oldest == 0 || id < oldest {
+				oldest, b.OldestAt = id, &at
+			}
 		}
-		put(x, s.backoff, params.ProjectID, wait)
-		return checkText(params.ErrorCode)
+		for _, h := range s.holds {
+			if !h.parked.IsZero() {
+				b.Parked++
+			}
+		}
+		return nil
+	})
+	return b, err
+}
+
+// Parked implements ports.OutboxDesk.
+func (s *Store) Parked(ctx context.Context, limit int) ([]ports.ParkedProject, error) {
+	var parked []ports.ParkedProject
+	err := s.read(ctx, func() error {
+		for project, h := range s.holds {
+			if h.parked.IsZero() {
+				continue
+			}
+			p := ports.ParkedProject{ProjectID: project, ErrorCode: h.code, Refusals: h.refusals, Since: h.parked}
+			for _, row := range s.outbox {
+				if row.Event.ProjectID == project {
+					p.Rows++
+				}
+			}
+			parked = append(parked, p)
+		}
+		return nil
+	})
+	slices.SortFunc(parked, func(a, b ports.ParkedProject) int {
+		return cmp.Or(a.Since.Compare(b.Since), slices.Compare(a.ProjectID.ID[:], b.ProjectID.ID[:]))
+	})
+	return parked[:min(max(limit, 0), len(parked))], err
+}
+
+// ParkedProject implements ports.OutboxDesk.
+func (s *Store) ParkedProject(ctx context.Context, project domain.ProjectID) (ports.ParkedProject, error) {
+	all, err := s.Parked(ctx, math.MaxInt)
+	if err != nil {
+		return ports.ParkedProject{}, err
+	}
+	for _, p := range all {
+		if p.ProjectID == project {
+			return p, nil
+		}
+	}
+	return ports.ParkedProject{}, fmt.Errorf("parked project %s: %w", project, ports.ErrNotFound)
+}
+
+// Unpark implements ports.OutboxDesk.
+func (s *Store) Unpark(ctx context.Context, project domain.ProjectID, audit ports.Audit) error {
+	return s.write(ctx, func(x *tx) error {
+		if s.holds[project].parked.IsZero() {
+			return fmt.Errorf("parked project %s: %w", project, ports.ErrNotFound)
+		}
+		remove(x, s.holds, project)
+		return checkText(audit.Actor, audit.Reason)
 	})
 }
 
@@ -110,7 +186,7 @@ func (s *Store) Clean(ctx context.Context, before time.Time, limit int) (int, er
 			owed[key.id] = true
 		}
 		for id, row := range s.sent {
-			if cleaned < limit && row.at.Before(before) && !owed[id] {
+			if cleaned < limit && row.Event.CreatedAt.Before(before) && !owed[id] {
 				remove(x, s.sent, id)
 				cleaned++
 			}

@@ -2,28 +2,41 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
+	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
 
 // Pending implements ports.Outbox. The oldest rows come first, so that no
-// project starves another.
-func (s *Store) Pending(ctx context.Context, shards []ports.ShardLease, limit int) ([]ports.OutboxRow, error) {
-	if len(shards) == 0 || limit <= 0 {
+// project starves another. Messages are not decoded: a relay would only encode
+// them again.
+func (s *Store) Pending(ctx context.Context, params ports.PendingParams) ([]ports.OutboxRow, error) {
+	if len(params.Shards) == 0 || params.Limit <= 0 {
 		return nil, nil
 	}
-	numbers, _ := leases(shards)
-	rows, err := s.queries().OutboxPending(ctx, &dbgen.OutboxPendingParams{Shards: numbers, Now: at(s.now()), MaxRows: int32(limit)})
+	numbers, _ := leases(params.Shards)
+	skip := make([]pgtype.UUID, len(params.Skip))
+	for i, p := range params.Skip {
+		skip[i] = uid(p.ID)
+	}
+	rows, err := s.queries().OutboxPending(ctx, &dbgen.OutboxPendingParams{Shards: numbers, Skip: skip, Now: at(s.now()), MaxRows: int32(params.Limit)})
 	if err != nil {
 		return nil, outward("pending", err)
 	}
 	out := make([]ports.OutboxRow, len(rows))
 	for i, r := range rows {
-		if out[i], err = outboxRowOf(r.ID, r.Shard, r.Payload, r.RetryCount); err != nil {
-			return nil, outward("pending", err)
-		}
+		out[i] = ports.OutboxRow{ID: r.ID, Shard: int(r.Shard), Message: r.Payload, Tries: int(r.Tries), Event: ports.StoredEvent{
+			EventID: r.EventID, CreatedAt: timeOf(r.CreatedAt), Event: domain.Event{
+				ProjectID: domain.ProjectID{ID: idOf(r.ProjectID)}, TaskID: domain.TaskID{ID: idOf(r.AggregateID)},
+				Version: r.AggregateVersion, Type: r.EventType,
+			},
+		}}
 	}
 	return out, nil
 }
@@ -37,32 +50,39 @@ func leases(shards []ports.ShardLease) (numbers []int16, tokens []int64) {
 }
 
 // MarkPublished implements ports.Outbox.
-func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64, now time.Time) error {
+func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	p := dbgen.OutboxMarkPublishedParams{Now: at(now), Ids: ids}
+	p := dbgen.OutboxMarkPublishedParams{Ids: ids}
 	p.Shards, p.Tokens = leases(shards)
 	return outward("mark published", s.retry(ctx, func() error { return s.queries().OutboxMarkPublished(ctx, &p) }))
 }
 
 // MarkFailed implements ports.Outbox.
-func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) error {
-	err := s.inTx(ctx, func(q *dbgen.Queries) error {
-		if err := q.OutboxCountTry(ctx, params.IDs); err != nil {
-			return err
-		}
-		return q.OutboxHoldRaise(ctx, &dbgen.OutboxHoldRaiseParams{
-			ProjectID: uid(params.ProjectID.ID), NextRetryAt: at(params.NextAt), MaxTries: int32(params.MaxTries),
-			LastErrorCode: params.ErrorCode, Now: at(s.now()),
-		})
+func (s *Store) MarkFailed(ctx context.Context, params ports.PublishFailure) (parked bool, err error) {
+	parked, err = s.queries().OutboxHoldRaise(ctx, &dbgen.OutboxHoldRaiseParams{
+		ProjectID: uid(params.ProjectID.ID), NextRetryAt: at(params.NextAt), MaxTries: int32(params.MaxTries),
+		LastErrorCode: params.ErrorCode, Now: at(s.now()), Shard: int16(params.Lease.Shard), Token: params.Lease.Token,
 	})
-	return outward("mark failed", err)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil // the lease is lost
+	}
+	return parked, outward("mark failed", err)
+}
+
+// setAside takes the rows of parked projects out of the relays' way.
+func (s *Store) setAside(ctx context.Context) error {
+	any, err := s.queries().OutboxAnyParked(ctx)
+	if err == nil && any {
+		err = s.queries().OutboxSetAside(ctx)
+	}
+	return outward("set parked rows aside", err)
 }
 
 // Clean implements ports.Outbox.
 func (s *Store) Clean(ctx context.Context, before time.Time, limit int) (int, error) {
-	n, err := s.queries().OutboxClean(ctx, &before, int32(max(limit, 0)))
+	n, err := s.queries().OutboxClean(ctx, at(before), int32(max(limit, 0)))
 	return int(n), outward("clean outbox", err)
 }
 

@@ -24,6 +24,9 @@ func (s *Store) LeaseShards(ctx context.Context, params ports.ShardParams) ([]po
 	if err != nil {
 		return nil, outward("lease shards", err)
 	}
+	if err := s.setAside(ctx); err != nil {
+		s.cfg.Logger.Warn("rows of parked projects stay in the relays' way", "error", err)
+	}
 	return held, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/aivedio/aivedio/adapters/pgstore"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/testenv"
+	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 	"github.com/aivedio/aivedio/ports/porttest"
 	"github.com/aivedio/aivedio/schema"
@@ -71,6 +72,7 @@ func TestStore(t *testing.T) {
 		return porttest.StoreFixture{
 			Store: store, Clock: clock,
 			Reopen: func(t *testing.T) ports.Store { return open(t, cfg) },
+			Decode: wire.ParseMessage,
 			InjectRollback: func(rate float64) {
 				if faults.perMille.Store(int64(rate * 1000)); rate == 0 {
 					store.Store = whole

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -25,8 +26,37 @@ type lane struct {
 // batch is stored whole or refused whole.
 type batch struct {
 	messages []*primitive.Message
+	// projects are those of the messages, starts where the messages of each begin.
 	projects []domain.ProjectID
+	starts   []int
 	bytes    int
+}
+
+// of is the batch of the i-th project alone.
+func (b batch) of(i int) batch {
+	end := len(b.messages)
+	if i+1 < len(b.starts) {
+		end = b.starts[i+1]
+	}
+	return batch{messages: b.messages[b.starts[i]:end], projects: b.projects[i : i+1], starts: []int{0}}
+}
+
+// without is the batch without the projects that have failed already: what comes
+// now would overtake.
+func (b batch) without(failed map[domain.ProjectID]error) batch {
+	if len(failed) == 0 {
+		return b
+	}
+	var rest batch
+	for i, project := range b.projects {
+		if failed[project] != nil {
+			continue
+		}
+		rest.projects = append(rest.projects, project)
+		rest.starts = append(rest.starts, len(rest.messages))
+		rest.messages = append(rest.messages, b.of(i).messages...)
+	}
+	return rest
 }
 
 // laneResult says which projects of a lane failed.
@@ -46,13 +76,10 @@ func (b *Bus) Publish(ctx context.Context, rows []ports.OutboxRow) error {
 		return publishError(projectsOf(rows), err)
 	}
 	defer b.sending.Done()
-	lanes, err := b.lanes(rows)
-	if err != nil {
-		return publishError(projectsOf(rows), err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.PublishTimeout)
 	defer cancel()
 	failed := map[domain.ProjectID]error{}
+	lanes := b.lanes(rows, failed)
 	suspects, sound := b.bySuspicion(lanes)
 	b.sendAll(ctx, sound, failed)
 	b.sendSuspects(ctx, suspects, failed)
@@ -152,19 +179,43 @@ func (b *Bus) setSuspect(broker string, suspect bool) {
 	}
 }
 
-// sendLane sends the batches of a queue until one fails; those after it would
-// overtake it.
+// sendLane sends the batches of a queue until the broker fails; those after it
+// would overtake. A batch that the broker refuses is sent project by project: one
+// whose messages nobody takes must not hold up its neighbours.
 func (b *Bus) sendLane(ctx context.Context, l lane) map[domain.ProjectID]error {
+	failed := map[domain.ProjectID]error{}
 	for i, batch := range l.batches {
-		err := ctx.Err()
-		if err == nil {
-			err = b.send(ctx, batch)
+		err := b.sendBatch(ctx, batch.without(failed), failed)
+		if ctx.Err() == nil || err == nil {
 			b.setSuspect(l.queue.BrokerName, err != nil)
 		}
 		if err != nil {
-			failed := map[domain.ProjectID]error{}
 			failAll(failed, l.batches[i:], fmt.Errorf("queue %s/%d: %w", l.queue.BrokerName, l.queue.QueueId, err))
-			return failed
+			break
+		}
+	}
+	return failed
+}
+
+// sendBatch notes projects that are refused; its error is the bus's.
+func (b *Bus) sendBatch(ctx context.Context, batch batch, failed map[domain.ProjectID]error) error {
+	if len(batch.messages) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := b.send(ctx, batch)
+	if !errors.Is(err, ports.ErrRefused) {
+		return err
+	}
+	if len(batch.projects) == 1 {
+		failed[batch.projects[0]] = err
+		return nil
+	}
+	for i := range batch.projects {
+		if err := b.sendBatch(ctx, batch.of(i), failed); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -176,7 +227,7 @@ func (b *Bus) sendLane(ctx context.Context, l lane) map[domain.ProjectID]error {
 func (b *Bus) send(ctx context.Context, batch batch) error {
 	result, err := b.producer.SendSync(ctx, batch.messages...)
 	if err != nil {
-		return err
+		return refusal(err)
 	}
 	if result.Status != primitive.SendOK {
 		return fmt.Errorf("the broker's send status is %d, not OK", result.Status)
@@ -184,18 +235,38 @@ func (b *Bus) send(ctx context.Context, batch batch) error {
 	return nil
 }
 
-// lanes sorts the rows by (project, event) and cuts them by queue and size.
-func (b *Bus) lanes(rows []ports.OutboxRow) ([]lane, error) {
+// messageIllegal is the broker's answer to a message that it will never take: too
+// long a body, too long properties.
+const messageIllegal = 13
+
+// refusal marks an error that is the messages' own fault. The library has the
+// broker's code in its text only.
+func refusal(err error) error {
+	var code int
+	if n, _ := fmt.Sscanf(err.Error(), "CODE: %d,", &code); n == 1 && code == messageIllegal {
+		return fmt.Errorf("%w: %w", ports.ErrRefused, err)
+	}
+	return err
+}
+
+// lanes sorts the rows by (project, event) and cuts them by queue and size. What
+// cannot be encoded is noted as refused, and so is what follows it.
+func (b *Bus) lanes(rows []ports.OutboxRow, failed map[domain.ProjectID]error) []lane {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b ports.OutboxRow) int { return compareEvents(a.Event, b.Event) })
 	byQueue := make([][]batch, len(b.queues))
 	for _, row := range rows {
-		q := queueOf(row.Event.ProjectID, len(b.queues))
-		message, err := b.message(row.Event, b.queues[q])
-		if err != nil {
-			return nil, err
+		project := row.Event.ProjectID
+		if failed[project] != nil {
+			continue
 		}
-		byQueue[q] = b.add(byQueue[q], message, row.Event.ProjectID)
+		q := queueOf(project, len(b.queues))
+		message, err := b.message(row, &b.queues[q])
+		if err != nil {
+			failed[project] = fmt.Errorf("%w: %w", ports.ErrRefused, err)
+			continue
+		}
+		byQueue[q] = b.add(byQueue[q], message, project)
 	}
 	var lanes []lane
 	for q, batches := range byQueue {
@@ -203,7 +274,7 @@ func (b *Bus) lanes(rows []ports.OutboxRow) ([]lane, error) {
 			lanes = append(lanes, lane{b.queues[q], batches})
 		}
 	}
-	return lanes, nil
+	return lanes
 }
 
 // add appends to the last batch, or opens one.
@@ -214,21 +285,25 @@ func (b *Bus) add(batches []batch, m *primitive.Message, project domain.ProjectI
 		last++
 	}
 	to := &batches[last]
+	if n := len(to.projects); n == 0 || to.projects[n-1] != project {
+		to.projects, to.starts = append(to.projects, project), append(to.starts, len(to.messages))
+	}
 	to.messages = append(to.messages, m)
 	to.bytes += len(m.Body)
-	if n := len(to.projects); n == 0 || to.projects[n-1] != project {
-		to.projects = append(to.projects, project)
-	}
 	return batches
 }
 
-func (b *Bus) message(e ports.StoredEvent, queue primitive.MessageQueue) (*primitive.Message, error) {
-	body, err := json.Marshal(wire.MessageOf(e))
-	if err != nil {
-		return nil, fmt.Errorf("encode event %d of project %s: %w", e.EventID, e.ProjectID, err)
+// message is the row's own message, or its event encoded.
+func (b *Bus) message(row ports.OutboxRow, queue *primitive.MessageQueue) (*primitive.Message, error) {
+	e, body := row.Event, row.Message
+	if body == nil {
+		var err error
+		if body, err = json.Marshal(wire.MessageOf(e)); err != nil {
+			return nil, fmt.Errorf("encode event %d of project %s: %w", e.EventID, e.ProjectID, err)
+		}
 	}
 	m := primitive.NewMessage(b.cfg.Topic, body)
-	m.Queue = &queue
+	m.Queue = queue
 	m.WithKeys([]string{property(wire.TaskID(e.TaskID))})
 	m.WithTag(property(e.Type))
 	m.WithShardingKey(property(wire.ProjectID(e.ProjectID))) // for people
@@ -260,7 +335,9 @@ func compareEvents(a, b ports.StoredEvent) int {
 func failAll(failed map[domain.ProjectID]error, batches []batch, err error) {
 	for _, batch := range batches {
 		for _, project := range batch.projects {
-			failed[project] = err
+			if failed[project] == nil { // or it was refused
+				failed[project] = err
+			}
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (p *process) pollLoops() ([]loop, error) {
 }
 
 func (p *process) relayLoops() ([]loop, error) {
-	r, err := app.NewRelay(app.RelayDeps{Env: p.env, Outbox: p.store, Bus: p.bus}, app.RelayConfig{})
+	r, err := app.NewRelay(app.RelayDeps{Env: p.env, Outbox: p.store, Desk: p.store, Bus: p.bus}, app.RelayConfig{})
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (o *observer) awaitDrained(ctx context.Context) error {
 
 // awaitPublished returns when the outbox is empty.
 func (o *observer) awaitPublished(ctx context.Context) error {
-	return o.await(ctx, "events wait in the outbox", "SELECT EXISTS (SELECT FROM (SELECT FROM outbox_events WHERE publish_status = 'pending' ORDER BY id DESC LIMIT 1) newest)")
+	return o.await(ctx, "events wait in the outbox", "SELECT EXISTS (SELECT FROM outbox_queue)")
 }
 
 // patience bounds a wait for the product.

@@ -161,7 +161,7 @@ func (r *run) auditStream(ctx context.Context, t *testing.T) {
 func (r *run) auditBus(ctx context.Context, t *testing.T) {
 	t.Helper()
 	r.auditConfig(t)
-	rows, err := r.db.Query(ctx, "SELECT event_id FROM outbox_events WHERE publish_status = 'published'")
+	rows, err := r.db.Query(ctx, "SELECT event_id FROM outbox_events o WHERE NOT EXISTS (SELECT FROM outbox_queue q WHERE q.outbox_id = o.id)")
 	if err != nil {
 		t.Fatal(err)
 	}

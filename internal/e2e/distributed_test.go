@@ -350,7 +350,7 @@ func (r *run) settle(ctx context.Context) error {
 	return await(ctx, "the last event to be delivered", func() (bool, error) {
 		var head, pending int64
 		err := r.db.QueryRow(ctx, `SELECT (SELECT last_event_id FROM project_streams),
-			(SELECT count(*) FROM outbox_events WHERE publish_status = 'pending')`).Scan(&head, &pending)
+			(SELECT count(*) FROM outbox_queue)`).Scan(&head, &pending)
 		have, _ := r.follower.head()
 		return have >= head && pending == 0, err
 	})

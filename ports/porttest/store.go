@@ -19,6 +19,8 @@ type StoreFixture struct {
 	// Reopen returns the store as another process would open it, on the same data;
 	// nil when nothing outlives the process.
 	Reopen func(t *testing.T) ports.Store
+	// Decode reads the Message of an outbox row; nil when rows have none.
+	Decode func(message []byte) (ports.StoredEvent, error)
 	// InjectRollback has each later transaction fail with the probability, after
 	// its last write and before its commit, as ports.ErrUnavailable; 0 ends it.
 	// nil when that cannot be had.

@@ -247,10 +247,7 @@ type OutboxEvent struct {
 	AggregateVersion int64
 	EventType        string
 	Payload          []byte
-	PublishStatus    string
-	RetryCount       int32
 	CreatedAt        pgtype.Timestamptz
-	PublishedAt      *time.Time
 }
 
 type OutboxHold struct {
@@ -260,6 +257,18 @@ type OutboxHold struct {
 	ParkedAt      *time.Time
 	LastErrorCode string
 	UpdatedAt     pgtype.Timestamptz
+}
+
+type OutboxParked struct {
+	OutboxID  int64
+	Shard     int16
+	ProjectID pgtype.UUID
+}
+
+type OutboxQueue struct {
+	OutboxID  int64
+	Shard     int16
+	ProjectID pgtype.UUID
 }
 
 type Project struct {

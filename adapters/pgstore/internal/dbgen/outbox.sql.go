@@ -104,16 +104,52 @@ func (q *Queries) BusRetrySettle(ctx context.Context, arg *BusRetrySettleParams)
 	return err
 }
 
+const outboxAnyParked = `-- name: OutboxAnyParked :one
+SELECT EXISTS (SELECT 1 FROM outbox_holds WHERE parked_at IS NOT NULL)::bool AS parked
+`
+
+func (q *Queries) OutboxAnyParked(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, outboxAnyParked)
+	var parked bool
+	err := row.Scan(&parked)
+	return parked, err
+}
+
+const outboxBacklog = `-- name: OutboxBacklog :one
+SELECT q.row_count::bigint AS row_count, o.created_at, (SELECT count(*) FROM outbox_holds WHERE parked_at IS NOT NULL)::bigint AS parked
+FROM (SELECT count(*) AS row_count, min(outbox_id) AS oldest FROM outbox_queue w
+    WHERE NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = w.project_id AND h.parked_at IS NOT NULL)) q
+LEFT JOIN outbox_events o ON o.id = q.oldest
+`
+
+type OutboxBacklogRow struct {
+	RowCount  int64
+	CreatedAt *time.Time
+	Parked    int64
+}
+
+// What waits, and the age of its oldest row; parked projects are counted apart.
+func (q *Queries) OutboxBacklog(ctx context.Context) (OutboxBacklogRow, error) {
+	row := q.db.QueryRow(ctx, outboxBacklog)
+	var i OutboxBacklogRow
+	err := row.Scan(&i.RowCount, &i.CreatedAt, &i.Parked)
+	return i, err
+}
+
 const outboxClean = `-- name: OutboxClean :execrows
 DELETE FROM outbox_events WHERE id = ANY(ARRAY(
     SELECT o.id FROM outbox_events o
-    WHERE o.publish_status = 'published' AND o.published_at < $1
+    WHERE o.created_at < $1
+      AND NOT EXISTS (SELECT 1 FROM outbox_queue q WHERE q.outbox_id = o.id)
+      AND NOT EXISTS (SELECT 1 FROM outbox_parked p WHERE p.outbox_id = o.id)
       AND NOT EXISTS (SELECT 1 FROM bus_retry r WHERE r.outbox_id = o.id)
-    ORDER BY o.published_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    ORDER BY o.id LIMIT $2 FOR UPDATE SKIP LOCKED
 ))
 `
 
-func (q *Queries) OutboxClean(ctx context.Context, before *time.Time, maxRows int32) (int64, error) {
+// The oldest rows first, which fill whole pages: vacuum gives those back to the
+// next inserts.
+func (q *Queries) OutboxClean(ctx context.Context, before pgtype.Timestamptz, maxRows int32) (int64, error) {
 	result, err := q.db.Exec(ctx, outboxClean, before, maxRows)
 	if err != nil {
 		return 0, err
@@ -121,101 +157,152 @@ func (q *Queries) OutboxClean(ctx context.Context, before *time.Time, maxRows in
 	return result.RowsAffected(), nil
 }
 
-const outboxCountTry = `-- name: OutboxCountTry :exec
-UPDATE outbox_events SET retry_count = retry_count + 1 WHERE id = ANY($1::bigint[]) AND publish_status = 'pending'
-`
-
-func (q *Queries) OutboxCountTry(ctx context.Context, ids []int64) error {
-	_, err := q.db.Exec(ctx, outboxCountTry, ids)
-	return err
-}
-
-const outboxHoldRaise = `-- name: OutboxHoldRaise :exec
+const outboxHoldRaise = `-- name: OutboxHoldRaise :one
 INSERT INTO outbox_holds AS h (project_id, retry_count, next_retry_at, parked_at, last_error_code, updated_at)
-VALUES ($1, sign($2::int)::int, $3, CASE WHEN $2::int = 1 THEN $4::timestamptz END, $5, $4::timestamptz)
-ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + excluded.retry_count, next_retry_at = excluded.next_retry_at,
-    parked_at = CASE WHEN $2::int > 0 AND h.retry_count + 1 >= $2::int THEN coalesce(h.parked_at, $4::timestamptz) ELSE h.parked_at END,
+SELECT $1, 1, $2, CASE WHEN $3::int <= 1 THEN $4::timestamptz END, $5, $4::timestamptz
+WHERE EXISTS (SELECT 1 FROM relay_shards s WHERE s.shard = $6 AND s.token = $7)
+ON CONFLICT (project_id) DO UPDATE SET retry_count = h.retry_count + 1, next_retry_at = excluded.next_retry_at,
+    parked_at = CASE WHEN h.retry_count + 1 >= $3::int THEN coalesce(h.parked_at, $4::timestamptz) ELSE h.parked_at END,
     last_error_code = excluded.last_error_code, updated_at = excluded.updated_at
+RETURNING coalesce(h.parked_at = $4::timestamptz, false)::bool AS parked
 `
 
 type OutboxHoldRaiseParams struct {
 	ProjectID     pgtype.UUID
-	MaxTries      int32
 	NextRetryAt   pgtype.Timestamptz
+	MaxTries      int32
 	Now           pgtype.Timestamptz
 	LastErrorCode string
+	Shard         int16
+	Token         int64
 }
 
-// A failure with 0 tries at most is that of the bus and counts nothing.
-func (q *Queries) OutboxHoldRaise(ctx context.Context, arg *OutboxHoldRaiseParams) error {
-	_, err := q.db.Exec(ctx, outboxHoldRaise,
+// Counts a refusal of a project whose shard's fencing token still stands, and
+// reports whether it is the one that parks.
+func (q *Queries) OutboxHoldRaise(ctx context.Context, arg *OutboxHoldRaiseParams) (bool, error) {
+	row := q.db.QueryRow(ctx, outboxHoldRaise,
 		arg.ProjectID,
-		arg.MaxTries,
 		arg.NextRetryAt,
+		arg.MaxTries,
 		arg.Now,
 		arg.LastErrorCode,
+		arg.Shard,
+		arg.Token,
 	)
-	return err
+	var parked bool
+	err := row.Scan(&parked)
+	return parked, err
 }
 
 const outboxMarkPublished = `-- name: OutboxMarkPublished :exec
 WITH fenced AS (
     SELECT s.shard FROM (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS token) w
     JOIN relay_shards s ON s.shard = w.shard AND s.token = w.token
-), marked AS (
-    UPDATE outbox_events o SET publish_status = 'published', published_at = $3::timestamptz
-    WHERE o.id = ANY($4::bigint[]) AND o.publish_status = 'pending' AND o.shard IN (SELECT fenced.shard FROM fenced)
-    RETURNING o.project_id
+), published AS (
+    DELETE FROM outbox_queue q WHERE q.outbox_id = ANY($3::bigint[]) AND q.shard IN (SELECT fenced.shard FROM fenced)
+    RETURNING q.project_id
 )
-DELETE FROM outbox_holds h WHERE h.parked_at IS NULL AND h.project_id IN (SELECT marked.project_id FROM marked)
+DELETE FROM outbox_holds h WHERE h.parked_at IS NULL AND h.project_id IN (SELECT published.project_id FROM published)
 `
 
 type OutboxMarkPublishedParams struct {
 	Shards []int16
 	Tokens []int64
-	Now    pgtype.Timestamptz
 	Ids    []int64
 }
 
 // Only rows of shards whose fencing token still stands.
 func (q *Queries) OutboxMarkPublished(ctx context.Context, arg *OutboxMarkPublishedParams) error {
-	_, err := q.db.Exec(ctx, outboxMarkPublished,
-		arg.Shards,
-		arg.Tokens,
-		arg.Now,
-		arg.Ids,
-	)
+	_, err := q.db.Exec(ctx, outboxMarkPublished, arg.Shards, arg.Tokens, arg.Ids)
 	return err
 }
 
+const outboxParked = `-- name: OutboxParked :many
+SELECT h.project_id, h.retry_count, h.last_error_code, h.parked_at::timestamptz AS since,
+    ((SELECT count(*) FROM outbox_parked p WHERE p.project_id = h.project_id)
+        + (SELECT count(*) FROM outbox_queue q WHERE q.project_id = h.project_id))::bigint AS row_count
+FROM outbox_holds h
+WHERE h.parked_at IS NOT NULL AND ($1::uuid IS NULL OR h.project_id = $1::uuid)
+ORDER BY h.parked_at, h.project_id LIMIT $2
+`
+
+type OutboxParkedRow struct {
+	ProjectID     pgtype.UUID
+	RetryCount    int32
+	LastErrorCode string
+	Since         pgtype.Timestamptz
+	RowCount      int64
+}
+
+func (q *Queries) OutboxParked(ctx context.Context, projectID pgtype.UUID, maxRows int32) ([]OutboxParkedRow, error) {
+	rows, err := q.db.Query(ctx, outboxParked, projectID, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OutboxParkedRow
+	for rows.Next() {
+		var i OutboxParkedRow
+		if err := rows.Scan(
+			&i.ProjectID,
+			&i.RetryCount,
+			&i.LastErrorCode,
+			&i.Since,
+			&i.RowCount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const outboxPending = `-- name: OutboxPending :many
-SELECT o.id, o.shard, o.payload, o.retry_count
+SELECT o.id, o.shard, o.project_id, o.event_id, o.aggregate_id, o.aggregate_version, o.event_type, o.payload, o.created_at,
+    coalesce(h.retry_count, 0)::int AS tries
 FROM (
-    SELECT e.id, e.shard, e.project_id, e.event_id, e.payload, e.retry_count FROM outbox_events e
-    WHERE e.publish_status = 'pending' AND e.shard = ANY($1::smallint[])
-      AND NOT EXISTS (SELECT 1 FROM outbox_holds h WHERE h.project_id = e.project_id AND (h.parked_at IS NOT NULL OR h.next_retry_at > $2))
-    ORDER BY e.id LIMIT $3
-) o
+    SELECT q.outbox_id FROM outbox_queue q
+    WHERE q.shard = ANY($1::smallint[]) AND NOT (q.project_id = ANY($2::uuid[]))
+      AND NOT EXISTS (SELECT 1 FROM outbox_holds b WHERE b.project_id = q.project_id AND (b.parked_at IS NOT NULL OR b.next_retry_at > $3))
+    ORDER BY q.outbox_id LIMIT $4
+) w
+JOIN outbox_events o ON o.id = w.outbox_id
+LEFT JOIN outbox_holds h ON h.project_id = o.project_id
 ORDER BY o.project_id, o.event_id
 `
 
 type OutboxPendingParams struct {
 	Shards  []int16
+	Skip    []pgtype.UUID
 	Now     pgtype.Timestamptz
 	MaxRows int32
 }
 
 type OutboxPendingRow struct {
-	ID         int64
-	Shard      int16
-	Payload    []byte
-	RetryCount int32
+	ID               int64
+	Shard            int16
+	ProjectID        pgtype.UUID
+	EventID          int64
+	AggregateID      pgtype.UUID
+	AggregateVersion int64
+	EventType        string
+	Payload          []byte
+	CreatedAt        pgtype.Timestamptz
+	Tries            int32
 }
 
 // The oldest rows of the shards, in (project, event) order, without projects that
-// wait for a retry or are parked.
+// wait for a retry, are parked or are to be skipped.
 func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) ([]OutboxPendingRow, error) {
-	rows, err := q.db.Query(ctx, outboxPending, arg.Shards, arg.Now, arg.MaxRows)
+	rows, err := q.db.Query(ctx, outboxPending,
+		arg.Shards,
+		arg.Skip,
+		arg.Now,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +313,14 @@ func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) (
 		if err := rows.Scan(
 			&i.ID,
 			&i.Shard,
+			&i.ProjectID,
+			&i.EventID,
+			&i.AggregateID,
+			&i.AggregateVersion,
+			&i.EventType,
 			&i.Payload,
-			&i.RetryCount,
+			&i.CreatedAt,
+			&i.Tries,
 		); err != nil {
 			return nil, err
 		}
@@ -237,6 +330,47 @@ func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) (
 		return nil, err
 	}
 	return items, nil
+}
+
+const outboxSetAside = `-- name: OutboxSetAside :exec
+WITH parked AS (
+    SELECT h.project_id FROM outbox_holds h WHERE h.parked_at IS NOT NULL ORDER BY h.project_id FOR UPDATE
+), moved AS (
+    DELETE FROM outbox_queue q WHERE q.project_id IN (SELECT parked.project_id FROM parked)
+    RETURNING q.outbox_id, q.shard, q.project_id
+)
+INSERT INTO outbox_parked (outbox_id, shard, project_id) SELECT m.outbox_id, m.shard, m.project_id FROM moved m
+`
+
+// Moves the rows of parked projects out of the queue. The holds are locked, so that
+// an end of the parking does not leave rows behind here.
+func (q *Queries) OutboxSetAside(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, outboxSetAside)
+	return err
+}
+
+const outboxTakeBack = `-- name: OutboxTakeBack :exec
+WITH moved AS (
+    DELETE FROM outbox_parked p WHERE p.project_id = $1 RETURNING p.outbox_id, p.shard, p.project_id
+)
+INSERT INTO outbox_queue (outbox_id, shard, project_id) SELECT m.outbox_id, m.shard, m.project_id FROM moved m ORDER BY m.outbox_id
+`
+
+func (q *Queries) OutboxTakeBack(ctx context.Context, projectID pgtype.UUID) error {
+	_, err := q.db.Exec(ctx, outboxTakeBack, projectID)
+	return err
+}
+
+const outboxUnhold = `-- name: OutboxUnhold :execrows
+DELETE FROM outbox_holds WHERE project_id = $1 AND parked_at IS NOT NULL
+`
+
+func (q *Queries) OutboxUnhold(ctx context.Context, projectID pgtype.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, outboxUnhold, projectID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const relayLock = `-- name: RelayLock :exec
