@@ -137,19 +137,11 @@ func TestRelayOutageParksNobody(t *testing.T) {
 	}
 }
 
-// gauges keeps the last value of each gauge.
-type gauges struct {
-	app.NopMetrics
-	values map[*app.Metric]float64
-}
-
-func (g gauges) Set(m *app.Metric, v float64, _ ...string) { g.values[m] = v }
-
 func TestRelayParksAPoisonedProject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var log bytes.Buffer
-	g := gauges{values: map[*app.Metric]float64{}}
+	g := &gauges{}
 	b.env.Logger, b.env.Metrics = slog.New(slog.NewTextHandler(&log, nil)), g
 	b.create()
 	poison := secondProject(b)
@@ -164,8 +156,8 @@ func TestRelayParksAPoisonedProject(t *testing.T) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), poison.String()) {
 		t.Errorf("%d warnings, want one that names %s:\n%s", n, poison, &log)
 	}
-	if g.values[app.MetricParked] != 1 || g.values[app.MetricRelayShards] != ports.OutboxShards {
-		t.Errorf("gauges %v", g.values)
+	if parked, shards := g.get(app.MetricParked), g.get(app.MetricRelayShards); parked != 1 || shards != ports.OutboxShards {
+		t.Errorf("%v parked projects, %v shards", parked, shards)
 	}
 	bus.fail = nil
 	b.clock.Advance(time.Hour)
