@@ -22,7 +22,7 @@ type pollCmd struct {
 	Quota   int      `default:"2000" help:"Queries that the vendor allows in any second."`
 	Scarce  int      `default:"400" help:"The same, in the part where it is too little."`
 	Peers   []string `default:"claim" help:"What to measure beside us: claim, which is pgbench leasing and releasing the same rows one by one." placeholder:"LIST"`
-	Parts   []string `default:"rest,flood,scarce,alone,killed" help:"What to measure: polling at rest, all tasks due at once, a quota that is too small, the same without Redis, a worker killed." placeholder:"LIST"`
+	Parts   []string `default:"rest,flood,scarce,alone,killed" help:"What to measure: polling at rest, all tasks due at once, a quota that is too small, Redis lost and found, a worker killed." placeholder:"LIST"`
 	printing
 }
 
@@ -93,6 +93,7 @@ type poll struct {
 	claims   []figure         // of the peer, per second
 	asked    map[string]int64 // when each job was last asked for
 	killed   *killing
+	outage   *outage
 }
 
 // measure prepares, measures and reports.

@@ -37,8 +37,10 @@ type pollPhase struct {
 	// the vendor.
 	CPU      map[string]cpuTime `json:"cpu_s"`
 	PerQuery map[string]figure  `json:"cpu_us_per_query"`
-	// Fair is there where the quota was too little, Death where a worker was killed.
+	// Fair is there where the quota was too little, Alone where Redis went away, Death
+	// where a worker was killed.
 	Fair  *fairness `json:"fairness,omitempty"`
+	Alone *alone    `json:"alone,omitempty"`
 	Death *death    `json:"death,omitempty"`
 }
 
@@ -95,8 +97,7 @@ func (p *poll) run(ctx context.Context) error {
 		case partScarce:
 			how.quota, how.fair = p.cmd.Scarce, true
 		case partAlone:
-			how.quota, how.time = p.cmd.Scarce, max(p.seconds()/3, 4*time.Second)
-			run = p.withoutRedis
+			how.quota, how.due, how.watch = p.cmd.Scarce, dueAtOnce, p.loseRedis
 		case partKilled:
 			how.due, how.watch = dueAtOnce, p.killOne
 		}
@@ -116,14 +117,6 @@ func (p *poll) besidePeer(ctx context.Context, how pollPart) error {
 		return err
 	}
 	return p.claim(ctx)
-}
-
-// withoutRedis runs a part while the workers cannot share their limits.
-func (p *poll) withoutRedis(ctx context.Context, how pollPart) error {
-	if err := p.redis.Halt(); err != nil {
-		return err
-	}
-	return errors.Join(p.part(ctx, how), p.redis.Start(ctx))
 }
 
 // part runs one part and keeps what it found.
@@ -246,6 +239,9 @@ func (p *poll) evaluate(ctx context.Context, how pollPart, phase *pollPhase, end
 	if how.fair {
 		phase.Fair = fair(waits, found.Lags, end)
 	}
+	if p.outage != nil {
+		phase.Alone, p.outage = p.outage.of(queries), nil
+	}
 	if p.killed != nil {
 		phase.Death = p.killed.end(log.Of)
 		p.killed = nil
@@ -253,12 +249,15 @@ func (p *poll) evaluate(ctx context.Context, how pollPart, phase *pollPhase, end
 	return nil
 }
 
-// fair sums up waits, which are sorted and in ms.
+// fair sums up waits, which are sorted and in ms; a job that was never asked for
+// before has none.
 func fair(waits []figure, lags []leasewatch.Lag, end time.Time) *fairness {
 	f := &fairness{}
-	if len(waits) > 0 && len(lags) > 0 {
+	if len(waits) > 0 {
 		f.Median, f.Max = percentile(waits, 50)/1000, waits[len(waits)-1]/1000
 		f.Ratio = f.Max / f.Median
+	}
+	if len(lags) > 0 {
 		first := slices.MinFunc(lags, func(a, b leasewatch.Lag) int { return a.At.Compare(b.At) }).At
 		third := end.Sub(first) / 3
 		for n := range time.Duration(3) {

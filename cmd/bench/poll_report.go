@@ -15,7 +15,10 @@ func (ph pollPhase) String() string {
 		fmt.Fprintf(&b, ", lag %v ms, %v", *ph.Lag, l)
 	}
 	if f := ph.Fair; f != nil {
-		fmt.Fprintf(&b, ", gap median %v s, max %v s (× %v), lag by third %v ms", f.Median, f.Max, f.Ratio, f.Lag)
+		fmt.Fprintf(&b, ", gap median %v s, max %v s (× %v), lag in ms by third of the time: %v", f.Median, f.Max, f.Ratio, f.Lag)
+	}
+	if a := ph.Alone; a != nil {
+		fmt.Fprintf(&b, ", %v/s with Redis, %v/s without, %v/s with it again", a.Before, a.During, a.After)
 	}
 	if d := ph.Death; d != nil {
 		fmt.Fprintf(&b, ", the dead worker held %d, taken over %d, the last after %v s", d.Held, d.TakenOver, d.Last)

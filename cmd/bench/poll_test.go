@@ -51,6 +51,15 @@ func TestWhatTheDeadHeld(t *testing.T) {
 	}
 }
 
+func TestRatesAroundAnOutage(t *testing.T) {
+	t.Parallel()
+	o := &outage{began: at(0), lost: at(2000), back: at(3000), end: at(4000)}
+	got := o.of([]simulator.QueryEntry{asked("a", -1), asked("a", 0), asked("a", 1999), asked("a", 2000), asked("a", 3500), asked("a", 3999), asked("a", 4000)})
+	if want := (alone{Before: 1, During: 1, After: 2}); *got != want {
+		t.Errorf("got %+v, want %+v", *got, want)
+	}
+}
+
 // A promise that was broken makes the run invalid, by name.
 func TestBrokenPromises(t *testing.T) {
 	t.Parallel()
@@ -115,6 +124,9 @@ func TestPoll(t *testing.T) {
 		if got.Median.Ours[name] <= 0 {
 			t.Errorf("%s is %v", name, got.Median.Ours[name])
 		}
+	}
+	if a := got.Rounds[3].Alone; a == nil || a.During <= 0 {
+		t.Errorf("without Redis: %+v", a)
 	}
 	for _, ph := range got.Rounds {
 		if ph.Queries == 0 || ph.WorstSecond == 0 || ph.WorstSecond > ph.Quota {
