@@ -103,6 +103,14 @@ func TestIngest(t *testing.T) {
 	}
 }
 
+func TestHotProject(t *testing.T) {
+	got := measured(t, "hot-project", "--seconds", "1", "--rounds", "1", "--projects", "20", "--conns", "16")
+	wantPositive(t, field[medians](t, got, "median").Ours, "hot_transitions_per_s", "many_transitions_per_s")
+	if n := field[int](t, field[map[string]json.RawMessage](t, got, "details"), "gaps"); n != 0 {
+		t.Errorf("%d projects have gaps", n)
+	}
+}
+
 func TestUnknownPeerIsRefused(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
