@@ -34,6 +34,7 @@ type Config struct {
 	Inbox   ports.DeadLetters
 	Requeue *app.Requeue
 	Desk    ports.Desk
+	Outbox  ports.OutboxDesk
 	Resolve *app.Resolve
 	// Receive takes callbacks.
 	Receive *app.Receive
@@ -155,7 +156,7 @@ func (c Config) Validate() error {
 	check(!c.hasTasks() || (c.Cancel != nil && c.Retry != nil && c.Reader != nil), "Submit needs Cancel, Retry and Reader")
 	check(!c.hasAssets() || (c.Reader != nil && len(c.SigningKeys) > 0), "Media needs Reader and SigningKeys")
 	check(c.Events == nil || c.Reader != nil, "Events needs Reader")
-	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil), "Resolve needs Inbox, Requeue and Desk")
+	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Outbox != nil), "Resolve needs Inbox, Requeue, Desk and Outbox")
 	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Events == nil), "Access is missing")
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")

@@ -201,7 +201,7 @@ func (f *fixture) config(store ports.Store) Config {
 		Requeue: must(app.NewRequeue(app.RequeueDeps{Env: env, DeadLetters: store})),
 		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
 		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
-		Reader:  store, Inbox: store, Desk: store, Media: files{[]byte("0123456789")},
+		Reader:  store, Inbox: store, Desk: store, Outbox: store, Media: files{[]byte("0123456789")},
 		Events: EventsFunc(func(w http.ResponseWriter, _ *http.Request, req EventRequest) error {
 			f.streams = append(f.streams, req)
 			w.WriteHeader(http.StatusOK)

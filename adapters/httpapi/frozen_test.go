@@ -100,6 +100,14 @@ func (s *frozenStore) Cases(ctx context.Context, _ domain.CaseKind, _ int) ([]po
 	return frozen[[]ports.Case](ctx, s)
 }
 
+func (s *frozenStore) Backlog(ctx context.Context) (ports.Backlog, error) {
+	return frozen[ports.Backlog](ctx, s)
+}
+
+func (s *frozenStore) ParkedProject(ctx context.Context, _ domain.ProjectID) (ports.ParkedProject, error) {
+	return frozen[ports.ParkedProject](ctx, s)
+}
+
 func (s *frozenStore) Case(ctx context.Context, _ int64) (ports.Case, error) {
 	return frozen[ports.Case](ctx, s)
 }
@@ -132,10 +140,11 @@ func frozenFixture(t *testing.T, limit time.Duration) (f *fixture, store *frozen
 func TestFrozenDatabase(t *testing.T) {
 	t.Parallel()
 	f, store, task := frozenFixture(t, time.Millisecond)
-	fill := strings.NewReplacer("{project_id}", f.project, "{task_id}", task, "{asset_id}", strings.Replace(task, "tsk_", "ast_", 1), "{id}", "1")
+	fill := strings.NewReplacer("{project_id}", f.project, "{task_id}", task, "{asset_id}", strings.Replace(task, "tsk_", "ast_", 1), "{id}", "1", "{project}", f.project)
 	bodies := map[string]string{
 		"/projects/{project_id}/tasks": goodSubmit, "/admin/inbox/{id}/requeue": `{"reason":"r"}`, "/admin/inbox/requeue": `{"reason":"r"}`,
 		"/admin/conflicts/{id}/resolve": `{"resolution":"ignore","reason":"r"}`, "/admin/cases/{id}/resolve": `{"resolution":"abandon","reason":"r"}`,
+		"/admin/outbox/{project}/unpark": `{"reason":"r"}`,
 	}
 	skipped := map[string]bool{"/healthz": true, "/metrics": true, "/openapi.json": true, "/asyncapi.json": true}
 	for _, rt := range f.server.routes() {

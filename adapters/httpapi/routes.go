@@ -69,7 +69,7 @@ func (s *Server) adminRoutes() []route {
 	admin := func(method, pattern string, handle func(http.ResponseWriter, *http.Request, *call) error) route {
 		return route{method: method, pattern: "/admin" + pattern, scope: ports.ScopePlatform, handle: handle}
 	}
-	return []route{
+	return append([]route{
 		admin(http.MethodGet, "/inbox", s.deadLetters),
 		admin(http.MethodPost, "/inbox/requeue", s.requeueMany),
 		admin(http.MethodGet, "/inbox/{id}", s.inboxRow),
@@ -80,5 +80,5 @@ func (s *Server) adminRoutes() []route {
 		admin(http.MethodGet, "/cases", s.cases),
 		admin(http.MethodGet, "/cases/{id}", s.oneCase),
 		admin(http.MethodPost, "/cases/{id}/resolve", s.resolveCase),
-	}
+	}, s.outboxRoutes(admin)...)
 }

@@ -75,7 +75,7 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 		prices.Credits[name] = p.Credits
 	}
 	command := app.CommandDeps{Env: r.env, Transitions: r.store, Reader: r.store, Vendors: r.vendors}
-	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Media, cfg.SigningKeys = r.store, r.store, r.store, r.media, keys
+	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Outbox, cfg.Media, cfg.SigningKeys = r.store, r.store, r.store, r.store, r.media, keys
 	var faults [5]error
 	cfg.Submit, faults[0] = app.NewSubmit(app.SubmitDeps{Env: r.env, Transitions: r.store, Vendors: r.vendors, Tokens: r.tokens}, prices)
 	cfg.Cancel, faults[1] = app.NewCancel(command)

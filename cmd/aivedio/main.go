@@ -30,6 +30,7 @@ type cli struct {
 	Inbox    inboxCmd    `cmd:"" help:"List, show and requeue webhook deliveries that were given up or wait."`
 	Conflict conflictCmd `cmd:"" help:"List, show and resolve contradictions."`
 	Case     caseCmd     `cmd:"" help:"List, show and resolve what needs a person."`
+	Outbox   outboxCmd   `cmd:"" help:"Show what waits for the bus, and release parked projects."`
 	Provider providerCmd `cmd:"" help:"Show the vendors and their capabilities."`
 	Plan     planCmd     `cmd:"" help:"Calculate what a load takes: tasks, events, queries, streams, memory, processes and machines, each with its formula."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
