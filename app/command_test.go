@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -281,14 +282,72 @@ func TestResolveConflict(t *testing.T) {
 		return view, rows[0].ID
 	}
 	view, id := conflicted()
-	b.must(c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, Actor: "ops", Reason: "it failed"}))
+	b.must(c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, As: app.ConflictIgnore, Actor: "ops", Reason: "it failed"}))
 	b.want(view.Task.ID, hasFailed, domain.AttemptFailed)
-	if err := c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, Actor: "ops", Reason: "again"}); !errors.Is(err, ports.ErrNotFound) {
+	if err := c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, As: app.ConflictIgnore, Actor: "ops", Reason: "again"}); !errors.Is(err, ports.ErrNotFound) {
 		t.Errorf("a closed conflict: %v", err)
 	}
 	view, id = conflicted()
-	b.must(c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, Accept: true, Actor: "ops", Reason: "the file is there"}))
+	b.must(c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, As: app.ConflictAccept, Actor: "ops", Reason: "the file is there"}))
 	b.want(view.Task.ID, providerDone, domain.AttemptSucceeded)
+	_, id = conflicted() // its credits are back already
+	if err := c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: id, As: app.ConflictRefund, Actor: "ops", Reason: "angry"}); !errors.Is(err, domain.ErrInvalidTransition) {
+		t.Errorf("refunded twice: %v", err)
+	}
+	for name, cmd := range map[string]app.ConflictCommand{
+		"no reason":      {ID: id, As: app.ConflictIgnore},
+		"no answer":      {ID: id, Reason: "r"},
+		"unknown answer": {ID: id, As: "wish", Reason: "r"},
+	} {
+		var faults *app.FieldErrors
+		if err := c.resolve.Conflict(b.ctx(), cmd); !errors.As(err, &faults) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestResolveConflictRefund: what was delivered and paid, and then taken back by
+// the vendor, is given back, and the audit says by whom and why.
+func TestResolveConflictRefund(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newCommands(b)
+	before, err := b.store.Balance(b.ctx(), b.project.TenantID)
+	b.must(err)
+	view := b.submitted()
+	b.deliver(view.Attempt.ID, `{"event":"1","status":"succeeded","output":"https://x.example/o.mp4"}`)
+	b.step(b.process)
+	b.step(newMedia(b, b.download, &shelf{}))
+	b.want(view.Task.ID, ready, domain.AttemptSucceeded)
+	b.deliver(view.Attempt.ID, `{"event":"2","status":"failed"}`)
+	b.step(b.process)
+	rows, err := b.store.Conflicts(b.ctx(), 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("conflicts %+v, %v", rows, err)
+	}
+	b.must(c.resolve.Conflict(b.ctx(), app.ConflictCommand{ID: rows[0].ID, As: app.ConflictRefund, Actor: "ops", Reason: "the vendor says it failed"}))
+	b.want(view.Task.ID, ready, domain.AttemptSucceeded)
+	if after, err := b.store.Balance(b.ctx(), b.project.TenantID); err != nil || after != before {
+		t.Errorf("balance %+v, %v; want %+v", after, err, before)
+	}
+	closed, err := b.store.Conflict(b.ctx(), rows[0].ID)
+	if err != nil || closed.ClosedAt == nil || closed.Resolution != "refunded" {
+		t.Errorf("conflict %+v, %v", closed, err)
+	}
+	if cases, err := b.store.Cases(b.ctx(), "", 10); err != nil || len(cases) != 0 {
+		t.Errorf("open cases %+v, %v", cases, err)
+	}
+	timeline, err := b.store.Timeline(b.ctx(), b.project.ID, view.Task.ID)
+	b.must(err)
+	audits := 0
+	for _, e := range timeline.Entries {
+		if e.Kind == "audit" && strings.Contains(e.Detail, "the vendor says it failed") {
+			audits++
+		}
+	}
+	if audits != 2 {
+		t.Errorf("%d audits, want one of the attempt and one of the conflict", audits)
+	}
 }
 
 func TestResolveValidation(t *testing.T) {

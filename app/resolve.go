@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,25 +73,46 @@ func (r *Resolve) Attempt(ctx context.Context, cmd ResolveCommand) (ports.TaskVi
 // ConflictCommand is a person's decision about a contradiction.
 type ConflictCommand struct {
 	ID int64
-	// Accept takes the result that was refused; otherwise what is settled stays.
-	Accept bool
-	Actor  string
+	As ConflictAnswer
+	// Actor is who decided.
+	Actor string
 	// Reason is required.
 	Reason string
 }
 
-// The resolutions of a conflict as they are stored.
+// ConflictAnswer is what a person decides about a contradiction.
+type ConflictAnswer string
+
+// The answers.
 const (
-	conflictAccepted = "accepted"
-	conflictIgnored  = "ignored"
+	// ConflictAccept takes the result that was refused.
+	ConflictAccept ConflictAnswer = "accept"
+	// ConflictRefund keeps what is settled and gives the credits back.
+	ConflictRefund ConflictAnswer = "refund"
+	// ConflictIgnore keeps what is settled.
+	ConflictIgnore ConflictAnswer = "ignore"
 )
 
-// Conflict accepts or ignores a contradiction and closes it. Accepting adopts the
-// attempt with the outputs of the refused news, so only a refused success can be
-// accepted: domain.ErrInvalidTransition otherwise. A crash between the two steps
-// leaves the conflict open; accepting it again is harmless.
+// ConflictAnswers lists every answer.
+func ConflictAnswers() []ConflictAnswer {
+	return []ConflictAnswer{ConflictAccept, ConflictRefund, ConflictIgnore}
+}
+
+// stored is the answer as the row keeps it.
+func (a ConflictAnswer) stored() string {
+	return map[ConflictAnswer]string{ConflictAccept: "accepted", ConflictRefund: "refunded", ConflictIgnore: "ignored"}[a]
+}
+
+// Conflict answers a contradiction, closes it and the case that it opened.
+// Accepting adopts the attempt with the outputs of the refused news, so only a
+// refused success can be accepted; refunding needs an ended attempt whose credits
+// are not back already: domain.ErrInvalidTransition otherwise. A crash between the
+// two steps leaves the conflict open with its answer carried out: accepting it again
+// is harmless, and of a second refund the ledger knows nothing, so that the
+// conflict is then to be ignored.
 func (r *Resolve) Conflict(ctx context.Context, cmd ConflictCommand) error {
 	faults := &FieldErrors{}
+	faults.check(slices.Contains(ConflictAnswers(), cmd.As), "resolution", "unknown", "use accept, refund or ignore")
 	faults.check(cmd.Reason != "", "reason", "required", "say why")
 	checkReason(faults, cmd.Reason)
 	if err := faults.err(); err != nil {
@@ -103,26 +125,34 @@ func (r *Resolve) Conflict(ctx context.Context, cmd ConflictCommand) error {
 	if row.ClosedAt != nil {
 		return fmt.Errorf("conflict: %w", ports.ErrNotFound)
 	}
-	resolution := conflictIgnored
-	if cmd.Accept {
-		resolution = conflictAccepted
-		if err := r.adopt(ctx, row, cmd); err != nil {
-			return err
-		}
+	if err := r.answer(ctx, row, cmd); err != nil {
+		return err
 	}
-	if err := r.desk.CloseConflict(ctx, cmd.ID, resolution, *audit(r.Env, cmd.Actor, "conflict."+resolution, cmd.Reason)); err != nil {
+	if err := r.desk.CloseConflict(ctx, cmd.ID, cmd.As.stored(), *audit(r.Env, cmd.Actor, "conflict."+cmd.As.stored(), cmd.Reason)); err != nil {
 		return fmt.Errorf("close conflict: %w", err)
 	}
 	return nil
 }
 
-func (r *Resolve) adopt(ctx context.Context, row ports.ConflictRow, cmd ConflictCommand) error {
-	if row.Got != domain.AttemptSucceeded {
+// answer carries the answer out at the attempt, where the conflict knows one.
+func (r *Resolve) answer(ctx context.Context, row ports.ConflictRow, cmd ConflictCommand) error {
+	do := ResolveCommand{Kind: domain.ResolveKeep, Actor: cmd.Actor, Reason: cmd.Reason}
+	switch {
+	case cmd.As == ConflictAccept && row.Got != domain.AttemptSucceeded:
 		return fmt.Errorf("%w: only a refused success can be accepted", domain.ErrInvalidTransition)
+	case cmd.As == ConflictAccept:
+		do.Kind, do.Outputs = domain.ResolveAdopt, row.Outputs
+	case cmd.As == ConflictRefund && row.AttemptID.IsZero():
+		return fmt.Errorf("%w: the conflict names no attempt that has cost anything", domain.ErrInvalidTransition)
+	case cmd.As == ConflictRefund:
+		do.Kind = domain.ResolveRefund
+	case row.AttemptID.IsZero():
+		return nil
 	}
-	_, err := r.resolve(ctx, row.AttemptID, ResolveCommand{
-		Kind: domain.ResolveAdopt, Outputs: row.Outputs, Actor: cmd.Actor, Reason: cmd.Reason,
-	})
+	_, err := r.resolve(ctx, row.AttemptID, do)
+	if cmd.As == ConflictIgnore && errors.Is(err, domain.ErrInvalidTransition) {
+		return nil // the attempt goes on and has nothing to close: a payload or a name differed
+	}
 	return err
 }
 
@@ -157,7 +187,7 @@ func validateResolution(cmd ResolveCommand) error {
 	faults := &FieldErrors{}
 	faults.check(!cmd.AttemptID.IsZero() || cmd.CaseID != 0, "attempt_id", "required", "name the attempt or the case")
 	faults.check(slices.Contains(domain.ResolutionKinds(), cmd.Kind), "kind", "unknown",
-		"use created_with_id, not_created, abandon, adopt or close_cost")
+		"use created_with_id, not_created, abandon, adopt, close_cost, refund or keep")
 	if cmd.Kind == domain.ResolveCreatedWithID {
 		faults.check(cmd.ProviderTaskID != "" && len(cmd.ProviderTaskID) <= maxIdentity && clean(cmd.ProviderTaskID),
 			"provider_task_id", "required", "give the vendor's id of the job")

@@ -119,8 +119,10 @@ type LedgerEntry struct {
 	AttemptID AttemptID
 	Type      LedgerType
 	// Credits is positive; the type says the direction. An adjust takes Credits
-	// from the tenant after an earlier refund.
+	// from the tenant after an earlier refund, or gives them back after an earlier
+	// settlement where Back is set.
 	Credits int64
+	Back    bool
 	// ActionID is set on adjust.
 	ActionID ActionID
 }

@@ -146,11 +146,16 @@ const (
 	ResolveAdopt ResolutionKind = "adopt"
 	// ResolveCloseCost closes the money of a superseded attempt.
 	ResolveCloseCost ResolutionKind = "close_cost"
+	// ResolveRefund gives the credits of an ended attempt back, whatever it was
+	// closed with, and keeps its result.
+	ResolveRefund ResolutionKind = "refund"
+	// ResolveKeep leaves everything as it is settled and closes the contradiction.
+	ResolveKeep ResolutionKind = "keep"
 )
 
 // ResolutionKinds lists every resolution.
 func ResolutionKinds() []ResolutionKind {
-	return []ResolutionKind{ResolveCreatedWithID, ResolveNotCreated, ResolveAbandon, ResolveAdopt, ResolveCloseCost}
+	return []ResolutionKind{ResolveCreatedWithID, ResolveNotCreated, ResolveAbandon, ResolveAdopt, ResolveCloseCost, ResolveRefund, ResolveKeep}
 }
 
 // Resolution is a person's decision about an attempt.

@@ -189,6 +189,8 @@ func resolutionInputs() []matrixInput {
 		resolve("adopt.without", domain.Resolution{Kind: domain.ResolveAdopt}),
 		resolve("close_cost.settled", domain.Resolution{Kind: domain.ResolveCloseCost, Closing: domain.ClosingSettled}),
 		resolve("close_cost.refunded", domain.Resolution{Kind: domain.ResolveCloseCost, Closing: domain.ClosingRefunded}),
+		resolve("refund", domain.Resolution{Kind: domain.ResolveRefund}),
+		resolve("keep", domain.Resolution{Kind: domain.ResolveKeep}),
 	}
 }
 

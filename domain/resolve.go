@@ -20,6 +20,10 @@ func (c *change) resolve() error {
 		return c.adopt(*r)
 	case ResolveCloseCost:
 		return c.closeCost(*r)
+	case ResolveRefund:
+		return c.refund(*r)
+	case ResolveKeep:
+		return c.keep()
 	default:
 		return fmt.Errorf("%w: unknown resolution %q", ErrInvalidInput, r.Kind)
 	}
@@ -91,4 +95,39 @@ func (c *change) closeCost(r Resolution) error {
 	}
 	c.closeMoney(r.Closing)
 	return nil
+}
+
+// refund gives back what an ended attempt cost. One that was settled keeps its
+// entry, and an adjust named by the command gives the credits back; one that was
+// refunded has nothing to give (I9).
+func (c *change) refund(r Resolution) error {
+	if !c.a.Status.Terminal() || c.a.Closing == ClosingRefunded || (c.current() && !c.t.Phase.Terminal()) {
+		return ErrInvalidTransition
+	}
+	if c.a.Closing == ClosingSettled {
+		c.a.Closing = ClosingRefunded
+		c.ledger(LedgerAdjust, c.a, r.ActionID)
+		c.d.Ledger[len(c.d.Ledger)-1].Back = true
+	}
+	c.closeMoney(ClosingRefunded)
+	c.calm()
+	return nil
+}
+
+// keep closes the contradiction of an ended attempt.
+func (c *change) keep() error {
+	if !c.a.Status.Terminal() {
+		return ErrInvalidTransition
+	}
+	c.calm()
+	return nil
+}
+
+// calm ends the search for the truth about a contradicted attempt: a person has
+// decided.
+func (c *change) calm() {
+	c.a.NextReconcileAt = nil
+	c.d.CloseCases = append(c.d.CloseCases, CaseConflict)
+	c.d.Noted = true
+	c.touch()
 }

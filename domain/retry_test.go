@@ -244,3 +244,46 @@ func TestSupersededUnknownSubmit(t *testing.T) {
 		t.Fatalf("a cost was closed twice: %v", err)
 	}
 }
+
+// TestRefundAfterSettlement: a person gives back what a delivered result cost. The
+// settlement stands, an adjust returns the credits, once (I9); the file stays.
+func TestRefundAfterSettlement(t *testing.T) {
+	t.Parallel()
+	s := running(t, domain.LateSuccessKeep)
+	s.webhook(domain.ObservedSucceeded, clip)
+	refund := resolution(domain.Resolution{Kind: domain.ResolveRefund})
+	if err := s.refused(refund); !errors.Is(err, domain.ErrInvalidTransition) {
+		t.Fatalf("refunded before the task had ended: %v", err)
+	}
+	s.ready()
+	s.webhook(domain.ObservedFailed)
+	if !s.hasCase(1, domain.CaseConflict) || s.attempt().NextReconcileAt == nil {
+		t.Fatal("the contradiction is not looked into")
+	}
+	d := s.do(refund)
+	s.is("ready")
+	s.money(1, domain.LedgerReserve, domain.LedgerSettle, domain.LedgerAdjust)
+	if l := d.Ledger; len(l) != 1 || !l[0].Back || l[0].Credits != 7 || l[0].ActionID.IsZero() || s.attempt().Closing != domain.ClosingRefunded {
+		t.Fatalf("ledger %+v, closed %s", d.Ledger, s.attempt().Closing)
+	}
+	if s.hasCase(1, domain.CaseConflict) || s.attempt().NextReconcileAt != nil {
+		t.Fatal("the contradiction is still open")
+	}
+	if err := s.refused(refund); !errors.Is(err, domain.ErrInvalidTransition) {
+		t.Fatalf("refunded twice: %v", err)
+	}
+}
+
+// TestKeep: a person leaves what is settled as it is.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	s := running(t, domain.LateSuccessKeep)
+	s.webhook(domain.ObservedFailed)
+	s.webhook(domain.ObservedSucceeded, clip)
+	d := s.do(resolution(domain.Resolution{Kind: domain.ResolveKeep}))
+	s.is("failed")
+	s.money(1, domain.LedgerReserve, domain.LedgerRefund)
+	if d.Event != nil || !d.Recorded() || s.hasCase(1, domain.CaseConflict) || s.attempt().NextReconcileAt != nil {
+		t.Fatalf("decision %+v", d)
+	}
+}

@@ -27,18 +27,20 @@ SELECT * FROM credit_ledger WHERE action_id = @action_id AND ledger_type = 'gran
 -- name: LedgerAppend :exec
 -- Writes entries and moves the balances, but only for entries that are really
 -- new: a repetition finds its row and moves nothing. reserved is what the attempt
--- holds, which settle and refund give back.
+-- holds, which settle and refund give back; direction is -1 for an adjust that gives
+-- back.
 WITH input AS (
     SELECT unnest(@ords::int[]) AS ord, unnest(@tenant_ids::uuid[]) AS tenant_id, unnest(@task_ids::uuid[]) AS task_id,
         unnest(@attempt_ids::uuid[]) AS attempt_id, unnest(@types::text[]) AS ledger_type,
-        unnest(@action_ids::uuid[]) AS action_id, unnest(@credits::bigint[]) AS credits, unnest(@reserved::bigint[]) AS reserved
+        unnest(@action_ids::uuid[]) AS action_id, unnest(@credits::bigint[]) AS credits, unnest(@reserved::bigint[]) AS reserved,
+        unnest(@directions::bigint[]) AS direction
 ), added AS (
     INSERT INTO credit_ledger (tenant_id, task_id, attempt_id, ledger_type, action_id, credits,
         available_delta, reserved_delta, spent_delta, created_at)
     SELECT i.tenant_id, i.task_id, i.attempt_id, i.ledger_type, i.action_id, i.credits,
-        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits END,
+        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits * i.direction END,
         CASE i.ledger_type WHEN 'reserve' THEN i.credits WHEN 'adjust' THEN 0 ELSE -i.reserved END,
-        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
+        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits * i.direction WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
         @now::timestamptz
     FROM input i ORDER BY i.ord
     ON CONFLICT DO NOTHING

@@ -59,24 +59,22 @@ func (s *Server) conflict(w http.ResponseWriter, r *http.Request, _ *call) error
 	return answer(w, http.StatusOK, map[string]any{"conflict": conflictOf(row)})
 }
 
-// resolveConflict accepts the contradicting result or keeps the first verdict.
+// resolveConflict accepts the contradicting result, or keeps the first verdict with
+// or without its price.
 func (s *Server) resolveConflict(w http.ResponseWriter, r *http.Request, c *call) error {
 	id, err := rowID(r)
 	if err != nil {
 		return err
 	}
 	var body struct {
-		Resolution string `json:"resolution"`
-		Reason     string `json:"reason"`
+		Resolution app.ConflictAnswer `json:"resolution"`
+		Reason     string             `json:"reason"`
 	}
 	if _, err := s.readJSON(w, r, &body, false); err != nil {
 		return err
 	}
-	if body.Resolution != "accept" && body.Resolution != "ignore" {
-		return problemFields.with(Fault{"resolution", "unknown", "use accept or ignore"})
-	}
 	err = s.cfg.Resolve.Conflict(r.Context(), app.ConflictCommand{
-		ID: id, Accept: body.Resolution == "accept", Actor: c.actor(), Reason: body.Reason,
+		ID: id, As: body.Resolution, Actor: c.actor(), Reason: body.Reason,
 	})
 	if err != nil {
 		return err

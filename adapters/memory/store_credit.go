@@ -87,7 +87,9 @@ func (s *Store) balance(tenant domain.TenantID) ports.Balance {
 			b.Reserved -= e.Credits
 			b.Spent += e.Credits
 		case domain.LedgerAdjust:
-			b.Spent += e.Credits
+			if b.Spent += e.Credits; e.Back {
+				b.Spent -= 2 * e.Credits
+			}
 		}
 	}
 	return b

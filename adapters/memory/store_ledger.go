@@ -32,7 +32,9 @@ func (x *tx) book(e domain.LedgerEntry) error {
 	case domain.LedgerRefund:
 		balance += e.Credits
 	case domain.LedgerAdjust:
-		balance -= e.Credits
+		if balance -= e.Credits; e.Back {
+			balance += 2 * e.Credits
+		}
 	case domain.LedgerSettle: // was reserved
 	}
 	put(x, x.balances, e.TenantID, balance)

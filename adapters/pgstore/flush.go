@@ -150,7 +150,11 @@ func (u *unit) queueLedger(ctx context.Context, q *dbgen.Queries) {
 		p.Ords, p.TenantIds, p.TaskIds = append(p.Ords, int32(i)), append(p.TenantIds, uid(e.TenantID.ID)), append(p.TaskIds, uid(e.TaskID.ID))
 		p.AttemptIds, p.Types = append(p.AttemptIds, uid(e.AttemptID.ID)), append(p.Types, string(e.Type))
 		p.ActionIds, p.Credits = append(p.ActionIds, uid(e.ActionID.ID)), append(p.Credits, e.Credits)
-		p.Reserved = append(p.Reserved, e.reserved)
+		direction := int64(1)
+		if e.Back {
+			direction = -1
+		}
+		p.Reserved, p.Directions = append(p.Reserved, e.reserved), append(p.Directions, direction)
 	}
 	queued(q.AccountLockQuiet(ctx, p.TenantIds))
 	queued(q.LedgerAppend(ctx, &p))

@@ -167,12 +167,12 @@ func (u *unit) book(d domain.Decision) {
 		if !known {
 			continue
 		}
-		switch e.Type {
-		case domain.LedgerReserve, domain.LedgerAdjust:
+		switch {
+		case e.Type == domain.LedgerReserve, e.Type == domain.LedgerAdjust && !e.Back:
 			balance -= e.Credits
-		case domain.LedgerRefund:
+		case e.Type == domain.LedgerRefund, e.Type == domain.LedgerAdjust:
 			balance += e.Credits
-		case domain.LedgerSettle:
+		case e.Type == domain.LedgerSettle:
 			balance += reserved - e.Credits
 		}
 		u.balances[e.TenantID] = balance

@@ -128,7 +128,7 @@ func (l listRef) query(collection string, extra url.Values) string {
 type conflictCmd struct {
 	List    conflictListCmd    `cmd:"" help:"List open conflicts, the oldest first."`
 	Show    conflictShowCmd    `cmd:"" help:"Show one conflict."`
-	Resolve conflictResolveCmd `cmd:"" help:"Accept the contradicting result, or ignore it."`
+	Resolve conflictResolveCmd `cmd:"" help:"Accept the contradicting result, refund the first one, or ignore the conflict."`
 }
 
 type (
@@ -136,7 +136,7 @@ type (
 	conflictShowCmd    struct{ rowRef }
 	conflictResolveCmd struct {
 		rowRef
-		As     string `required:"" enum:"accept,ignore" help:"accept takes the result that contradicted; ignore keeps the first verdict."`
+		As     string `required:"" enum:"accept,refund,ignore" help:"accept takes the result that contradicted; refund keeps the first verdict and gives its credits back; ignore keeps it."`
 		Reason string `required:"" help:"Why; kept in the audit log."`
 	}
 )
@@ -170,7 +170,7 @@ type (
 	caseShowCmd    struct{ rowRef }
 	caseResolveCmd struct {
 		rowRef
-		As             string `required:"" enum:"created_with_id,not_created,abandon,adopt,close_cost" help:"What was found out: created_with_id, not_created, abandon, adopt or close_cost."`
+		As             string `required:"" enum:"created_with_id,not_created,abandon,adopt,close_cost,refund,keep" help:"What was found out: created_with_id, not_created, abandon, adopt, close_cost, refund or keep."`
 		ProviderTaskID string `help:"The vendor's id, with created_with_id."`
 		Closing        string `enum:",settled,refunded" default:"" help:"With close_cost: settled or refunded."`
 		Reason         string `required:"" help:"Why; kept in the audit log."`

@@ -141,4 +141,16 @@ func ledgerBalance(t *testing.T, b *storeBench) {
 	}
 	b.must(b.started(failed), b.accepted(failed), b.saw(failed, domain.ObservedFailed))
 	covers("with 6 refunded", 6)
+	b.must(b.resolve(m, domain.ResolveRefund))
+	covers("with what was settled given back", 10)
+	if got := ledgerOf(b, m); got != "reserve settle adjust" {
+		t.Errorf("ledger %q, want reserve settle adjust", got)
+	}
+	balance, err := b.Store.Balance(b.ctx, tenant)
+	if err != nil || balance.Available != 10 || balance.Reserved != 0 || balance.Spent != 0 {
+		t.Errorf("balance %+v, %v", balance, err)
+	}
+	again := b.apply(b.resolve(m, domain.ResolveRefund))[0]
+	wantErr(t, "a second refund", again.Err, domain.ErrInvalidTransition)
+	covers("after a refused second refund", 10)
 }

@@ -123,6 +123,7 @@ func TestCorruption(t *testing.T) {
 		{id: "I8", name: "a second create", sql: `UPDATE task_attempts SET submit_count = 2 WHERE status = 'succeeded'`},
 		{id: "I9", name: "a settled attempt without its entry", sql: `WITH gone AS (DELETE FROM credit_ledger WHERE ledger_type = 'settle' RETURNING tenant_id, available_delta, reserved_delta, spent_delta)
 			UPDATE ledger_accounts a SET available = a.available - g.available_delta, reserved = a.reserved - g.reserved_delta, spent = a.spent - g.spent_delta FROM gone g WHERE g.tenant_id = a.tenant_id`},
+		{id: "I9", name: "a refund that was never booked", sql: `UPDATE task_attempts SET closing = 'refunded' WHERE status = 'succeeded'`},
 		{id: "I9", name: "a balance that nobody booked", sql: `UPDATE ledger_accounts SET available = available + 5, granted = granted - 5`},
 		{id: "I10", name: "a result that nobody fetches", also: []string{"I7"}, sql: `WITH o AS (UPDATE operations SET status = 'done', finished_at = now())
 			UPDATE generation_tasks SET phase = 'processing_media', status = 'processing_media', terminal_at = NULL WHERE status = 'ready'`},

@@ -107,14 +107,15 @@ const ledgerAppend = `-- name: LedgerAppend :exec
 WITH input AS (
     SELECT unnest($2::int[]) AS ord, unnest($3::uuid[]) AS tenant_id, unnest($4::uuid[]) AS task_id,
         unnest($5::uuid[]) AS attempt_id, unnest($6::text[]) AS ledger_type,
-        unnest($7::uuid[]) AS action_id, unnest($8::bigint[]) AS credits, unnest($9::bigint[]) AS reserved
+        unnest($7::uuid[]) AS action_id, unnest($8::bigint[]) AS credits, unnest($9::bigint[]) AS reserved,
+        unnest($10::bigint[]) AS direction
 ), added AS (
     INSERT INTO credit_ledger (tenant_id, task_id, attempt_id, ledger_type, action_id, credits,
         available_delta, reserved_delta, spent_delta, created_at)
     SELECT i.tenant_id, i.task_id, i.attempt_id, i.ledger_type, i.action_id, i.credits,
-        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits END,
+        CASE i.ledger_type WHEN 'settle' THEN i.reserved - i.credits WHEN 'refund' THEN i.credits ELSE -i.credits * i.direction END,
         CASE i.ledger_type WHEN 'reserve' THEN i.credits WHEN 'adjust' THEN 0 ELSE -i.reserved END,
-        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
+        CASE i.ledger_type WHEN 'settle' THEN i.credits WHEN 'adjust' THEN i.credits * i.direction WHEN 'refund' THEN i.reserved - i.credits ELSE 0 END,
         $1::timestamptz
     FROM input i ORDER BY i.ord
     ON CONFLICT DO NOTHING
@@ -140,11 +141,13 @@ type LedgerAppendParams struct {
 	ActionIds  []pgtype.UUID
 	Credits    []int64
 	Reserved   []int64
+	Directions []int64
 }
 
 // Writes entries and moves the balances, but only for entries that are really
 // new: a repetition finds its row and moves nothing. reserved is what the attempt
-// holds, which settle and refund give back.
+// holds, which settle and refund give back; direction is -1 for an adjust that gives
+// back.
 func (q *Queries) LedgerAppend(ctx context.Context, arg *LedgerAppendParams) error {
 	_, err := q.db.Exec(ctx, ledgerAppend,
 		arg.Now,
@@ -156,6 +159,7 @@ func (q *Queries) LedgerAppend(ctx context.Context, arg *LedgerAppendParams) err
 		arg.ActionIds,
 		arg.Credits,
 		arg.Reserved,
+		arg.Directions,
 	)
 	return err
 }
