@@ -18,6 +18,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/tmaxmax/go-sse v0.12.0
 	go.jetify.com/typeid v1.3.0
 	go.uber.org/goleak v1.3.0

@@ -49,6 +49,8 @@ type bundle struct {
 	// download answers the media role of start.
 	download   download
 	mediaTries int
+	// gate is for the roles that build makes; nil lets everything pass.
+	gate *app.Gate
 
 	submit    *app.Submit
 	submitter *app.Submitter
@@ -97,11 +99,11 @@ func (b *bundle) build(transitions ports.Transitions, work ports.Work) {
 	var errs [6]error
 	b.submit, errs[0] = app.NewSubmit(app.SubmitDeps{Env: b.env, Transitions: transitions, Vendors: vendors, Tokens: b.tokens}, app.SubmitConfig{})
 	b.submitter, errs[1] = app.NewSubmitter(app.SubmitterDeps{
-		Env: b.env, Transitions: transitions, Work: work, Providers: b.vendor, Tokens: b.tokens,
+		Env: b.env, Transitions: transitions, Work: work, Providers: b.vendor, Tokens: b.tokens, Gate: b.gate,
 	}, app.SubmitterConfig{CallbackBase: "https://in.example", Insist: 300 * time.Millisecond})
 	b.receive, errs[2] = app.NewReceive(app.ReceiveDeps{Env: b.env, Inbox: b.store, Vendors: vendors, Tokens: b.tokens}, app.ReceiveConfig{})
 	b.process, errs[3] = app.NewProcess(app.ProcessDeps{Env: b.env, Inbox: b.store, Vendors: vendors}, app.ProcessConfig{})
-	b.poll, errs[4] = app.NewPoll(app.PollDeps{Env: b.env, Transitions: transitions, Work: work, Vendors: vendors}, app.PollConfig{})
+	b.poll, errs[4] = app.NewPoll(app.PollDeps{Env: b.env, Transitions: transitions, Work: work, Vendors: vendors, Gate: b.gate}, app.PollConfig{})
 	b.sweep, errs[5] = app.NewSweep(app.SweepDeps{
 		Env: b.env, Transitions: transitions, Inbox: b.store, Work: work, Desk: b.store, Vendors: vendors,
 	}, app.SweepConfig{})

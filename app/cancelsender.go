@@ -76,12 +76,14 @@ func (c CancelSenderConfig) WithDefaults() CancelSenderConfig {
 // Validate joins every fault.
 func (c CancelSenderConfig) Validate() error { return c.WithDefaults().validate("cancel") }
 
-// CancelSenderDeps are what [CancelSender] works with; all are required.
+// CancelSenderDeps are what [CancelSender] works with. Gate may be nil when nothing
+// shuts an account; the rest is required.
 type CancelSenderDeps struct {
 	Env
 	Transitions ports.Transitions
 	Work        ports.Work
 	Vendors     Vendors
+	Gate        *Gate
 }
 
 // CancelSender asks vendors to stop jobs that users want canceled. The vendor's
@@ -174,9 +176,20 @@ func (s *CancelSender) one(ctx context.Context, job ports.OperationJob, lease do
 	case job.Attempt.ProviderTaskID == "":
 		return s.later(ctx, job, lease, 0, "no_provider_id")
 	}
+	pass, err := s.deps.Gate.enter(ctx, accountOf(job.Attempt), verbCancel, s.cfg.Timeout)
+	if shut := (*errShut)(nil); errors.As(err, &shut) {
+		return s.release(ctx, ports.OperationRelease{
+			ID: job.ID, Lease: lease, NextAt: s.deps.Now().Add(shut.wait), ErrorCode: whyShut.code, Untried: true,
+		})
+	}
 	callCtx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	refused, can, err := vendor.Cancel(callCtx, ports.QueryRequest{Account: account, Attempt: job.Attempt})
+	if can {
+		pass.done(ctx, err)
+	} else {
+		pass.drop()
+	}
 	s.deps.Metrics.Add(MetricCancels, 1, job.Attempt.Provider, outcome(err))
 	switch {
 	case err != nil:
@@ -195,13 +208,16 @@ func (s *CancelSender) later(ctx context.Context, job ports.OperationJob, lease 
 	if job.Tries >= s.cfg.MaxTries {
 		return s.finish(ctx, job, lease, domain.InputCancelRefused, code)
 	}
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	err := s.deps.Work.ReleaseOperation(ctx, ports.OperationRelease{
+	return s.release(ctx, ports.OperationRelease{
 		ID: job.ID, Lease: lease, NextAt: s.cfg.nextTry(s.deps.Env, job.Tries, wish), ErrorCode: code,
 	})
-	if err != nil {
-		return fmt.Errorf("release cancel of %s: %w", job.Attempt.ID, err)
+}
+
+func (s *CancelSender) release(ctx context.Context, params ports.OperationRelease) error {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.deps.Work.ReleaseOperation(ctx, params); err != nil {
+		return fmt.Errorf("release cancellation: %w", err)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func newCommands(b *bundle) commands {
 	c.retry, errs[1] = app.NewRetry(app.RetryDeps{CommandDeps: deps, Tokens: b.tokens})
 	c.resolve, errs[2] = app.NewResolve(app.ResolveDeps{CommandDeps: deps, Desk: b.store})
 	c.sender, errs[3] = app.NewCancelSender(app.CancelSenderDeps{
-		Env: b.env, Transitions: b.store, Work: b.store, Vendors: deps.Vendors,
+		Env: b.env, Transitions: b.store, Work: b.store, Vendors: deps.Vendors, Gate: b.gate,
 	}, app.CancelSenderConfig{OperationConfig: app.OperationConfig{MaxTries: 3}})
 	b.must(errors.Join(errs[:]...))
 	return c

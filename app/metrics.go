@@ -79,5 +79,6 @@ func AllMetrics() []*Metric {
 		MetricBacklog, MetricBacklogAge, MetricParked, MetricRelayShards,
 		MetricMedia, MetricMediaBytes, MetricCancels, MetricSwept, MetricLoopErrors,
 		MetricWebhookSilence, MetricPollPace,
+		MetricBreaker, MetricBreakerMoves, MetricConcurrency, MetricQuarantined, MetricThrottles, MetricPutOff,
 	}
 }

@@ -58,7 +58,8 @@ func (c PollConfig) Validate() error {
 }
 
 // PollDeps are what [Poll] works with. Quota may be nil when nothing is limited,
-// Durations when nothing is learned; the rest is required.
+// Durations when nothing is learned, Gate when nothing shuts an account; the rest is
+// required.
 type PollDeps struct {
 	Env
 	Transitions ports.Transitions
@@ -66,6 +67,7 @@ type PollDeps struct {
 	Vendors     Vendors
 	Quota       ports.Quota
 	Durations   ports.Durations
+	Gate        *Gate
 }
 
 // Poll asks vendors about attempts whose time has come. It cannot create
@@ -109,7 +111,7 @@ func NewPoll(deps PollDeps, cfg PollConfig) (*Poll, error) {
 	p := &Poll{
 		deps: deps, cfg: cfg,
 		querier: querier{
-			env: deps.Env, vendors: deps.Vendors, quota: deps.Quota, limits: cfg.Quota,
+			env: deps.Env, vendors: deps.Vendors, quota: deps.Quota, limits: cfg.Quota, gate: deps.Gate,
 			timeout: cfg.QueryTimeout, patience: cfg.Patience,
 		},
 		applier: newApplier(deps.Env, deps.Transitions), pool: newPool(cfg.Concurrency),
@@ -217,8 +219,33 @@ func queriedOnly(vendors Vendors) (names []string, all bool) {
 	return names, all
 }
 
-// start claims and queries; it returns how many.
+// start claims and queries; it returns how many. Of accounts that may be called a
+// few times only, as many attempts are taken; of those that are shut none.
 func (p *Poll) start(ctx context.Context, slots *places, params ports.ClaimParams) (int, error) {
+	except, few := p.deps.Gate.narrow(verbQuery)
+	started := 0
+	for _, a := range few {
+		if params.Provider != "" && params.Provider != a.Provider {
+			continue
+		}
+		one := params
+		one.Provider, one.AccountID, one.Limit, one.ForOthers = a.Provider, a.AccountID, min(a.Limit, params.Limit-started), 0
+		n, err := p.claim(ctx, slots, one)
+		if started += n; err != nil {
+			return started, err
+		}
+	}
+	params.Except, params.Limit = except, params.Limit-started
+	params.ForOthers = min(params.ForOthers, params.Limit)
+	n, err := p.claim(ctx, slots, params)
+	return started + n, err
+}
+
+// claim claims and queries.
+func (p *Poll) claim(ctx context.Context, slots *places, params ports.ClaimParams) (int, error) {
+	if params.Limit <= 0 {
+		return 0, nil
+	}
 	params.Now, params.Lease, params.LeaseFor = p.deps.Now(), p.deps.NewID(), p.cfg.Lease
 	jobs, err := p.deps.Work.Claim(ctx, params)
 	if err != nil {
@@ -241,8 +268,8 @@ func (p *Poll) one(ctx context.Context, job ports.Job, claim ports.ClaimParams) 
 		source = domain.SourceReconcile
 	}
 	item, err := p.querier.ask(ctx, job, claim.Lease, source)
-	if errors.Is(err, errLimited) {
-		return p.putOff(ctx, job, claim)
+	if wait, off := putOff(err, p.cfg.Patience); off {
+		return p.putOff(ctx, job, claim, wait)
 	}
 	if err != nil {
 		return fmt.Errorf("poll %s: %w", job.Attempt.ID, err)
@@ -255,11 +282,12 @@ func (p *Poll) one(ctx context.Context, job ports.Job, claim ports.ClaimParams) 
 }
 
 // putOff gives an attempt back that our limits did not let through, for as long as
-// it has waited: others may then have their turn.
-func (p *Poll) putOff(ctx context.Context, job ports.Job, claim ports.ClaimParams) error {
+// it has waited: others may then have their turn. One of a shut account comes again
+// when that may be open.
+func (p *Poll) putOff(ctx context.Context, job ports.Job, claim ports.ClaimParams, wait time.Duration) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	wait := time.Duration(float64(p.cfg.Patience) * p.deps.Jitter())
+	wait = time.Duration(float64(wait) * p.deps.Jitter())
 	err := p.deps.Work.PutOff(ctx, ports.PutOffParams{
 		Kind: claim.Kind, Lease: claim.Lease, Jobs: []ports.PutOffJob{{ID: job.Attempt.ID, Until: p.deps.Now().Add(wait)}},
 	})

@@ -20,13 +20,15 @@ type querier struct {
 	vendors Vendors
 	quota   ports.Quota
 	limits  QuotaConfig
+	// gate says which accounts may be called; nil for all.
+	gate *Gate
 	// timeout bounds one call, patience the wait for our own limits.
 	timeout  time.Duration
 	patience time.Duration
 }
 
-// ask queries one leased attempt. The item is what to apply; errLimited when the
-// vendor was not asked.
+// ask queries one leased attempt. The item is what to apply; an error of putOff
+// when the vendor was not asked.
 func (q *querier) ask(ctx context.Context, job ports.Job, lease domain.ID, source domain.Source) (ports.Item, error) {
 	vendor, known := q.vendors.Vendor(job.Attempt.Provider)
 	account, ok := q.vendors.Account(job.Attempt.Provider, job.Attempt.AccountID)
@@ -47,11 +49,13 @@ func (q *querier) ask(ctx context.Context, job ports.Job, lease domain.ID, sourc
 }
 
 func (q *querier) query(ctx context.Context, vendor Vendor, req ports.QueryRequest, job ports.Job, lease domain.ID, source domain.Source) (ports.Item, error) {
-	if err := q.permit(ctx, job); err != nil {
+	pass, err := q.enter(ctx, job)
+	if err != nil {
 		return ports.Item{}, err
 	}
 	began := q.env.Now()
 	res, err := within(ctx, q.timeout, func(ctx context.Context) (ports.QueryResult, error) { return vendor.Query(ctx, req) })
+	pass.done(ctx, err)
 	q.measure(job, began, err)
 	if err != nil {
 		return q.failed(job, lease, began, queryError(err), whyOf(err)), nil
@@ -63,7 +67,8 @@ func (q *querier) query(ctx context.Context, vendor Vendor, req ports.QueryReque
 func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequest, job ports.Job, lease domain.ID) (ports.Item, error) {
 	began, reason := q.env.Now(), whyNoJob
 	if vendor.Policy().CanLookup {
-		if err := q.permit(ctx, job); err != nil {
+		pass, err := q.enter(ctx, job)
+		if err != nil {
 			return ports.Item{}, err
 		}
 		began = q.env.Now()
@@ -72,6 +77,7 @@ func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequ
 			res, found, _, err = vendor.Lookup(ctx, req)
 			return res, err
 		})
+		pass.done(ctx, err)
 		q.measure(job, began, err)
 		if err == nil && found {
 			return q.answer(res, job, lease, began, domain.SourceReconcile), nil
@@ -86,6 +92,35 @@ func (q *querier) lookup(ctx context.Context, vendor Vendor, req ports.QueryRequ
 	}
 	reason.tell(&in)
 	return ports.Item{Ref: ports.Ref{AttemptID: job.Attempt.ID}, Input: in}, nil
+}
+
+// putOff reports that a vendor was not asked, by our own limits or because its
+// account is shut, and how long to wait: the attempt keeps its timer, and nothing
+// was missed.
+func putOff(err error, patience time.Duration) (wait time.Duration, off bool) {
+	var shut *errShut
+	switch {
+	case errors.As(err, &shut):
+		return shut.wait, true
+	case errors.Is(err, errLimited):
+		return patience, true
+	default:
+		return 0, false
+	}
+}
+
+// enter asks for everything that a query needs: an account that is not shut, and
+// permits.
+func (q *querier) enter(ctx context.Context, job ports.Job) (*pass, error) {
+	pass, err := q.gate.enter(ctx, accountOf(job.Attempt), verbQuery, q.patience+q.timeout)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.permit(ctx, job); err != nil {
+		pass.drop()
+		return nil, err
+	}
+	return pass, nil
 }
 
 // permit waits for a permit at every level, but not for long: the lease is

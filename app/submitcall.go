@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -40,11 +41,16 @@ func (s *Submitter) outcome(ctx context.Context, job ports.Job, until time.Time)
 	case ctx.Err() != nil, began.Add(s.cfg.CallTimeout).After(until):
 		return s.notSent(job, 0, whyNotCalled)
 	}
+	pass, err := s.deps.Gate.enter(ctx, accountOf(job.Attempt), verbSubmit, s.cfg.CallTimeout)
+	if shut := (*errShut)(nil); errors.As(err, &shut) {
+		return s.notSent(job, shut.wait, whyShut)
+	}
 	res, err := within(ctx, s.cfg.CallTimeout, func(ctx context.Context) (ports.SubmitResult, error) {
 		return create(ctx, provider, ports.SubmitRequest{
 			Account: account, Attempt: job.Attempt, Input: job.Input, CallbackURL: s.callbackURL(provider, job.Attempt),
 		})
 	})
+	pass.done(ctx, err)
 	s.deps.Metrics.Observe(MetricSubmitTime, s.deps.Now().Sub(began).Seconds(), job.Attempt.Provider)
 	s.deps.Metrics.Add(MetricSubmits, 1, job.Attempt.Provider, outcome(err))
 	if err != nil {

@@ -67,7 +67,7 @@ func (c SubmitterConfig) Validate() error {
 }
 
 // SubmitterDeps are what [Submitter] works with. Quota may be nil when nothing
-// is limited; the rest is required.
+// is limited, Gate when nothing shuts an account; the rest is required.
 type SubmitterDeps struct {
 	Env
 	Transitions ports.Transitions
@@ -76,6 +76,7 @@ type SubmitterDeps struct {
 	Providers ports.Providers
 	Tokens    *CallbackTokens
 	Quota     ports.Quota
+	Gate      *Gate
 }
 
 // Submitter calls the vendors' create, and is the only one who can (I8). For
@@ -109,7 +110,7 @@ func NewSubmitter(deps SubmitterDeps, cfg SubmitterConfig) (*Submitter, error) {
 	return &Submitter{
 		deps: deps, cfg: cfg, vendors: vendors,
 		querier: querier{
-			env: deps.Env, vendors: vendors, quota: deps.Quota, limits: cfg.Poll.Quota,
+			env: deps.Env, vendors: vendors, quota: deps.Quota, limits: cfg.Poll.Quota, gate: deps.Gate,
 			timeout: cfg.Poll.QueryTimeout, patience: cfg.Poll.Patience,
 		},
 		applier: newApplier(deps.Env, deps.Transitions), pool: newPool(cfg.Concurrency), uncalled: map[domain.ID]time.Time{},
@@ -189,31 +190,38 @@ const claimFor = 15 * time.Second
 
 // submitDue starts creates of attempts that nobody has sent. When our own limits
 // hold some of them up, each vendor is asked for by itself, so that a throttled one
-// does not hold up the others.
+// does not hold up the others. Of accounts that may be called a few times only, as
+// many attempts are taken; of those that are shut none.
 func (s *Submitter) submitDue(ctx context.Context, slots *places) error {
-	held, err := s.submitSome(ctx, "", slots)
+	except, few := s.deps.Gate.narrow(verbSubmit)
+	for _, a := range few {
+		if _, err := s.submitSome(ctx, ports.ClaimParams{Provider: a.Provider, AccountID: a.AccountID, Limit: a.Limit}, slots); err != nil {
+			return err
+		}
+	}
+	held, err := s.submitSome(ctx, ports.ClaimParams{Except: except, Limit: slots.free}, slots)
 	if err != nil || held == 0 {
 		return err
 	}
 	for _, name := range s.vendors.Names() {
-		if _, err := s.submitSome(ctx, name, slots); err != nil {
+		if _, err := s.submitSome(ctx, ports.ClaimParams{Provider: name, Except: except, Limit: slots.free}, slots); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// submitSome claims attempts for the free slots, lets them through our limits and
+// submitSome claims attempts for free slots, lets them through our limits and
 // starts their creates. Only who holds the claim takes permits, so that several
 // submitters waste none of what they share. It returns how many had to wait.
-func (s *Submitter) submitSome(ctx context.Context, provider string, slots *places) (held int, err error) {
-	if slots.free == 0 {
+func (s *Submitter) submitSome(ctx context.Context, params ports.ClaimParams, slots *places) (held int, err error) {
+	params.Limit = min(params.Limit, slots.free)
+	if params.Limit == 0 {
 		return 0, nil
 	}
 	lease := s.deps.NewID()
-	jobs, err := s.deps.Work.Claim(ctx, ports.ClaimParams{
-		Kind: ports.WorkSubmit, Now: s.deps.Now(), Provider: provider, Limit: slots.free, Lease: lease, LeaseFor: claimFor,
-	})
+	params.Kind, params.Now, params.Lease, params.LeaseFor = ports.WorkSubmit, s.deps.Now(), lease, claimFor
+	jobs, err := s.deps.Work.Claim(ctx, params)
 	if err != nil {
 		return 0, fmt.Errorf("claim submits: %w", err)
 	}
@@ -285,6 +293,7 @@ func (s *Submitter) replayDue(ctx context.Context, slots *places) error {
 		lease := s.deps.NewID()
 		jobs, err := s.deps.Work.Claim(ctx, ports.ClaimParams{
 			Kind: ports.WorkReconcile, Provider: name, Now: s.deps.Now(), Limit: slots.free, Lease: lease, LeaseFor: s.cfg.Poll.Lease,
+			Except: s.deps.Gate.shut(verbSubmit),
 		})
 		if err != nil {
 			return fmt.Errorf("claim replays: %w", err)
@@ -317,8 +326,8 @@ func (s *Submitter) replaySome(ctx context.Context, slots *places, jobs []ports.
 
 func (s *Submitter) reconcile(ctx context.Context, job ports.Job, lease domain.ID) error {
 	item, err := s.querier.ask(ctx, job, lease, domain.SourceReconcile)
-	if errors.Is(err, errLimited) {
-		return nil
+	if _, off := putOff(err, 0); off {
+		return nil // its lease runs out
 	}
 	if err == nil {
 		err = s.applier.applyAll(ctx, item)

@@ -24,6 +24,7 @@ type why struct {
 var (
 	whyNotConfigured = why{code: "not_configured"}
 	whyNotCalled     = why{code: "not_called"}
+	whyShut          = why{code: "account_shut"}
 	whyLeaseExpired  = why{code: "lease_expired"}
 	whyNoID          = why{code: string(ports.ClassMalformed) + "/no_id"}
 	whyNoJob         = why{code: string(ports.ClassNotFound)}
