@@ -12,9 +12,24 @@ import (
 )
 
 // Run follows the shared state and stores what this process decides, until the
-// context ends.
+// context ends and the last decisions are stored.
 func (g *Gate) Run(ctx context.Context) error {
-	return Loop{Name: "gate", Step: g.Step, Interval: g.cfg.Refresh, MaxBackoff: 2 * time.Second, Bell: g.changed, Env: g.deps.Env}.Run(ctx)
+	return Loop{
+		Name: "gate", Step: g.Step, Interval: g.cfg.Refresh, MaxBackoff: 2 * time.Second, Bell: g.changed, Env: g.deps.Env,
+		Drain: func() { g.last(ctx) },
+	}.Run(ctx)
+}
+
+// last stores what was decided since the last round.
+func (g *Gate) last(ctx context.Context) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if len(g.unsaved()) == 0 {
+		return
+	}
+	if _, err := g.Step(ctx); err != nil {
+		g.deps.Logger.Warn("the last changes of provider accounts are lost", "error", err)
+	}
 }
 
 // Step stores what is pending and reads what the others have stored. It returns 0:

@@ -66,7 +66,7 @@ func TestBreakerReasons(t *testing.T) {
 	p, now := healthPolicy, noon
 	h, _ := domain.Health{}.Open(domain.BreakerTransport, false, now, p)
 	h, changed := h.Open(domain.BreakerAuth, false, now, p)
-	if !changed || h.Reason != domain.BreakerAuth || !h.Until.Equal(now.Add(10*time.Minute)) {
+	if !changed || h.Reason != domain.BreakerAuth || !h.Until.Equal(now.Add(2*time.Minute)) {
 		t.Errorf("a refused credential: %+v", h)
 	}
 	h, _ = h.TakeProbe(h.Until, false, time.Minute, p)

@@ -93,7 +93,7 @@ type HealthPolicy struct {
 }
 
 // WithDefaults returns a copy with every zero field set: 15 s to 5 min after
-// failures, 5 min to 1 h after a refused credential, creates probe 15 s after
+// failures, 1 min to 1 h after a refused credential, creates probe 15 s after
 // queries; halved at most every 10 s, one more every 2 s up to 256; quarantine
 // probed every 5 min.
 func (p HealthPolicy) WithDefaults() HealthPolicy {
@@ -101,7 +101,7 @@ func (p HealthPolicy) WithDefaults() HealthPolicy {
 		p.Transport = Interval{15 * time.Second, 5 * time.Minute}
 	}
 	if p.Auth == (Interval{}) {
-		p.Auth = Interval{5 * time.Minute, time.Hour}
+		p.Auth = Interval{time.Minute, time.Hour}
 	}
 	for _, d := range []struct {
 		have *time.Duration

@@ -33,6 +33,8 @@ type process struct {
 	tokens    *app.CallbackTokens
 	media     ports.Media
 	access    *app.Access
+	// gate is nil in a process that calls no vendor.
+	gate *app.Gate
 
 	// closers are called in reverse order.
 	closers []func() error
@@ -48,7 +50,7 @@ func openProcess(ctx context.Context, cfg Config, log *slog.Logger) (p *process,
 		}
 	}()
 	p.env = app.Env{NewID: wire.NewID, Logger: log, Metrics: p.metrics, Bells: app.NewBells(), StopGrace: cfg.StopTimeout / 3}
-	for _, open := range []func(context.Context) error{p.openVendors, p.openStore, p.openNotifier, p.openBus, p.openMedia} {
+	for _, open := range []func(context.Context) error{p.openVendors, p.openStore, p.openGate, p.openNotifier, p.openBus, p.openMedia} {
 		if err := open(ctx); err != nil {
 			return p, err
 		}

@@ -38,7 +38,7 @@ func (p *process) loops() ([]loop, error) {
 	if p.cfg.has(RoleProcess) || p.cfg.has(RolePoll) {
 		all = append(all, loop{"webhooks", p.env.Webhooks.Run, false})
 	}
-	return all, errors.Join(faults...)
+	return append(all, p.gateLoops()...), errors.Join(faults...)
 }
 
 // outward is what loops get that call vendors: they stop first, and so have the
@@ -55,7 +55,7 @@ func (p *process) submitLoops() ([]loop, error) {
 	cfg := p.cfg.Work.submitter()
 	cfg.Quota = p.cfg.submitQuota()
 	cfg.CallbackBase = p.cfg.PublicURL
-	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota}, cfg)
+	s, err := app.NewSubmitter(app.SubmitterDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Providers: p.providers, Tokens: p.tokens, Quota: p.quota, Gate: p.gate}, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func (p *process) processLoops() ([]loop, error) {
 // pollLoops queries vendors and carries out cancellations: both only ask.
 func (p *process) pollLoops() ([]loop, error) {
 	q, err := app.NewPoll(app.PollDeps{
-		Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota, Durations: p.store,
+		Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota, Gate: p.gate, Durations: p.store,
 	}, app.PollConfig{Concurrency: p.cfg.Work.Polls, Quota: p.cfg.queryQuota()})
 	if err != nil {
 		return nil, err
 	}
-	c, err := app.NewCancelSender(app.CancelSenderDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors}, app.CancelSenderConfig{})
+	c, err := app.NewCancelSender(app.CancelSenderDeps{Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Gate: p.gate}, app.CancelSenderConfig{})
 	if err != nil {
 		return nil, err
 	}
