@@ -8,18 +8,42 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aivedio/aivedio/adapters/breaker"
 	"github.com/aivedio/aivedio/adapters/memory"
 	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
 
+// fiveInARow trips at the fifth failure in a row.
+type fiveInARow struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (w *fiveInARow) Report(ok bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n++; ok {
+		w.n = 0
+	}
+	if w.n < 5 {
+		return false
+	}
+	w.n = 0
+	return true
+}
+
+func (w *fiveInARow) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.n = 0
+}
+
 // newGate is the gate of one process on the bundle's store.
 func newGate(b *bundle, health ports.Health) *app.Gate {
 	b.t.Helper()
 	g, err := app.NewGate(app.GateDeps{
-		Env: b.env, Health: health, NewTripwire: func() ports.Tripwire { return breaker.New(breaker.Config{}) },
+		Env: b.env, Health: health, NewTripwire: func() ports.Tripwire { return &fiveInARow{} },
 	}, app.GateConfig{})
 	b.must(err)
 	return g
