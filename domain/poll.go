@@ -148,8 +148,23 @@ func (c *change) schedule(o Observation, taken bool) {
 	case c.a.Timer() == nil:
 	case o.Source.Query() && !c.holdsPollLease(), !o.Source.Query() && !taken:
 		return
+	case o.Source == SourceWebhook && c.keepsTimer():
+		return
 	}
 	c.setNextQuery()
+}
+
+// keepsTimer reports whether a delivery leaves the next query where it is. A new
+// status has its own row of the table; news of the same one puts queries off and
+// never brings one forward that no hint asks for. It does so only when the query
+// would come within half of the delay, since each move of a timer is a write into
+// every index of the attempt.
+func (c *change) keepsTimer() bool {
+	next := c.a.NextPollAt
+	if !c.current() || c.a.Status != c.was || next == nil || c.a.PollHintAt != nil || c.in.RetryAfter > 0 {
+		return false
+	}
+	return !next.Before(c.now.Add(PollDelay(c.a, true, c.p, c.now) / 2))
 }
 
 // nextQuery is the timer that setTimer sets.

@@ -54,8 +54,11 @@ func (b *bed) open(ctx context.Context, std output, dir string, spec bedSpec) (e
 	if b.cluster, err = startCluster(ctx); err != nil {
 		return err
 	}
+	// They run already, as most jobs do that a delivery tells of, and their next query
+	// is far away: without a poller it would be overdue for all of them, which a
+	// delivery corrects with a write into every index of the attempt.
 	std.say("making %d tasks in %d projects", spec.tasks, spec.projects)
-	if b.people, err = seed(ctx, b.cluster.URL(oursDatabase), b.secrets, spec.projects, spec.tasks); err != nil {
+	if b.people, err = seed(ctx, b.cluster.URL(oursDatabase), b.secrets, spec.projects, spec.tasks, (*seeder).running); err != nil {
 		return err
 	}
 	for _, name := range spec.peers {
