@@ -114,9 +114,14 @@ func (d *Dispatch) Handle(ctx context.Context, events []ports.StoredEvent) error
 	if len(fresh) == 0 {
 		return nil
 	}
+	began := d.deps.Now()
+	for _, e := range fresh {
+		d.deps.Metrics.Observe(MetricConsumeLag, began.Sub(e.CreatedAt).Seconds())
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.NotifyTimeout)
 	defer cancel()
 	err := d.notify(ctx, fresh)
+	d.deps.Metrics.Observe(MetricNotifyTime, d.deps.Now().Sub(began).Seconds())
 	d.report(err, len(fresh))
 	if err == nil {
 		d.seen.remember(fresh, d.deps.Now())

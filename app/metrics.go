@@ -60,6 +60,8 @@ var (
 	MetricPublishErrors  = &Metric{Name: "aivedio_outbox_publish_errors_total", Help: "Publish calls that failed at least in part."}
 	MetricPublishLag     = &Metric{Name: "aivedio_outbox_lag_seconds", Help: "Age of an event when the bus stored it.", Buckets: seconds}
 	MetricNotified       = &Metric{Name: "aivedio_dispatch_events_total", Help: "Bus events by outcome of their notification.", Labels: []string{"outcome"}}
+	MetricConsumeLag     = &Metric{Name: "aivedio_dispatch_lag_seconds", Help: "Age of an event when the bus handed it over for notification, repetitions left out.", Buckets: seconds}
+	MetricNotifyTime     = &Metric{Name: "aivedio_notify_seconds", Help: "Duration of one publish to the notifier, failed ones included.", Buckets: seconds}
 	MetricMedia          = &Metric{Name: "aivedio_media_fetches_total", Help: "Downloads of outputs by outcome.", Labels: []string{"provider", "outcome"}}
 	MetricMediaBytes     = &Metric{Name: "aivedio_media_fetched_bytes_total", Help: "Bytes of outputs stored."}
 	MetricCancels        = &Metric{Name: "aivedio_provider_cancels_total", Help: "Cancellations asked of a vendor by outcome.", Labels: []string{"provider", "outcome"}}
@@ -75,7 +77,7 @@ func AllMetrics() []*Metric {
 		MetricDeliveries, MetricDeliverTime, MetricInboxBatch, MetricProcessed, MetricVerdicts,
 		MetricSubmits, MetricSubmitTime, MetricQueries, MetricQueryTime, MetricQuotaWaits,
 		MetricPollLag, MetricPollsRunning, MetricModelDuration,
-		MetricPublished, MetricPublishErrors, MetricPublishLag, MetricNotified,
+		MetricPublished, MetricPublishErrors, MetricPublishLag, MetricNotified, MetricConsumeLag, MetricNotifyTime,
 		MetricBacklog, MetricBacklogAge, MetricParked, MetricRelayShards,
 		MetricMedia, MetricMediaBytes, MetricCancels, MetricSwept, MetricLoopErrors,
 		MetricWebhookSilence, MetricPollPace,

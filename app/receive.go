@@ -299,9 +299,9 @@ func (r *Receive) count(provider string, err error) {
 		outcome = refused.Reason
 	case errors.Is(err, ErrOverloaded):
 		outcome = "overloaded"
-	case errors.Is(err, ports.ErrUnavailable):
+	case errors.Is(err, ports.ErrUnavailable), errors.Is(err, context.DeadlineExceeded): // the deadline is ours
 		outcome = "unavailable"
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled):
 		outcome = "hung_up"
 	}
 	r.deps.Metrics.Add(MetricDeliveries, 1, provider, outcome)

@@ -24,7 +24,9 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request, c *call) error
 	if err != nil {
 		return err
 	}
-	_, err = s.cfg.Receive.Deliver(r.Context(), app.DeliverCommand{
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.CallbackTimeout)
+	defer cancel()
+	_, err = s.cfg.Receive.Deliver(ctx, app.DeliverCommand{
 		Provider: r.PathValue("provider"), Token: r.PathValue("token"), Account: r.PathValue("account"),
 		Header: r.Header, Body: body, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, TraceID: c.trace,
 	})

@@ -64,6 +64,9 @@ type Config struct {
 	// and does not answer must not gather requests without end. After it the answer is
 	// a 503.
 	RequestTimeout time.Duration
+	// CallbackTimeout bounds the wait for a delivery's commit (4 s): vendors give up
+	// after five or ten seconds, and one that gets a 503 knows when to come again.
+	CallbackTimeout time.Duration
 	// ReadyTimeout bounds the question whether the process is ready (2 s): what asks
 	// it gives up soon.
 	ReadyTimeout time.Duration
@@ -126,6 +129,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxHeaders = cmp.Or(c.MaxHeaders, 100)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 10*time.Second)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
+	c.CallbackTimeout = cmp.Or(c.CallbackTimeout, 4*time.Second)
 	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, 2*time.Second)
 	c.CallbackBurst = cmp.Or(c.CallbackBurst, int(math.Ceil(c.CallbackRate)))
 	c.ProviderBurst = cmp.Or(c.ProviderBurst, int(math.Ceil(c.ProviderRate)))
@@ -161,6 +165,6 @@ func (c Config) Validate() error {
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")
 	}
-	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.ReadyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0 && c.ProviderRate >= 0 && c.ProviderBurst >= 0, "a limit is negative")
+	check(c.MaxBody >= 0 && c.MaxCallback >= 0 && c.MaxHeaders >= 0 && c.BodyTimeout >= 0 && c.RequestTimeout >= 0 && c.CallbackTimeout >= 0 && c.ReadyTimeout >= 0 && c.SignedFor >= 0 && c.CallbackRate >= 0 && c.CallbackBurst >= 0 && c.ProviderRate >= 0 && c.ProviderBurst >= 0, "a limit is negative")
 	return errors.Join(faults...)
 }

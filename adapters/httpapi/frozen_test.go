@@ -128,7 +128,7 @@ func frozenFixture(t *testing.T, limit time.Duration) (f *fixture, store *frozen
 	store = &frozenStore{Store: f.store, thaw: make(chan struct{}), asked: make(chan struct{}, 1)}
 	t.Cleanup(func() { close(store.thaw) })
 	cfg := f.config(store)
-	cfg.RequestTimeout, cfg.ReadyTimeout, cfg.Ready = limit, limit, store.Ping
+	cfg.RequestTimeout, cfg.CallbackTimeout, cfg.ReadyTimeout, cfg.Ready = limit, limit, limit, store.Ping
 	f.server = must(New(cfg))
 	f.handler = f.server.Handler()
 	return f, store, task
@@ -171,6 +171,21 @@ func TestFrozenDatabase(t *testing.T) {
 				t.Fatalf("%s %s, keys known: %v", rt.method, rt.pattern, open)
 			}
 		}
+	}
+}
+
+// TestFrozenDelivery refuses a delivery within the callbacks' own limit, and counts it
+// as what it is: the database does not answer.
+func TestFrozenDelivery(t *testing.T) {
+	t.Parallel()
+	f, _, _ := frozenFixture(t, time.Minute)
+	cfg := f.server.cfg
+	cfg.CallbackTimeout = time.Millisecond
+	f.handler = must(New(cfg)).Handler()
+	w := f.do(f.delivery("evt", "{}"))
+	wantProblem(t, w, http.StatusServiceUnavailable, "unavailable")
+	if w.Header().Get("Retry-After") == "" {
+		t.Error("no Retry-After")
 	}
 }
 

@@ -79,10 +79,15 @@ func (st stream) check(c domain.Cursor) ports.ResetReason {
 	switch {
 	case c.EventID < 0:
 		return ports.ResetBad
-	case c.EventID == 0:
-		return ""
 	case c.EventID > st.last:
 		return ports.ResetFuture
+	case c.EventID == 0 && st.last == 0:
+		return ""
+	case c.EventID == 0: // the beginning has no event of its own: the first has to be there
+		if len(st.events) == 0 || st.events[0].EventID != 1 {
+			return ports.ResetExpired
+		}
+		return ""
 	}
 	i := st.from(c.EventID - 1)
 	if i == len(st.events) || st.events[i].EventID != c.EventID {

@@ -53,10 +53,10 @@ func (s *Store) after(ctx context.Context, project domain.ProjectID, cursor doma
 	if err != nil {
 		return page, err
 	}
+	if page.Reset = check(events, cursor); page.Reset != "" {
+		return page, nil
+	}
 	if cursor.EventID > 0 {
-		if page.Reset = check(events, cursor); page.Reset != "" {
-			return page, nil
-		}
 		events = events[1:]
 	}
 	page.Events = events[:min(limit, len(events))]
@@ -66,11 +66,15 @@ func (s *Store) after(ctx context.Context, project domain.ProjectID, cursor doma
 	return page, nil
 }
 
-// check compares the first row with the cursor that it should be.
+// check compares the first row with the cursor that it should be. The beginning has no
+// row of its own: there the first event has to come, or some of what its reader has
+// never seen is gone.
 func check(events []ports.StoredEvent, cursor domain.Cursor) ports.ResetReason {
 	switch {
-	case len(events) == 0 || events[0].EventID != cursor.EventID:
+	case len(events) == 0 || events[0].EventID != max(cursor.EventID, 1):
 		return ports.ResetExpired
+	case cursor.EventID == 0:
+		return ""
 	case cursor.Tag != "" && cursor.Tag != events[0].Cursor().Tag:
 		return ports.ResetTag
 	default:

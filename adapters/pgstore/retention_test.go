@@ -28,6 +28,7 @@ func TestHeadPastRetention(t *testing.T) {
 	}{
 		"head":                {head, ""},
 		"head of another tag": {domain.Cursor{EventID: head.EventID, Tag: "zzz"}, ports.ResetExpired},
+		"the beginning":       {domain.Cursor{}, ports.ResetExpired},
 		"before the head":     {domain.Cursor{EventID: head.EventID - 1}, ports.ResetExpired},
 	} {
 		page, err := s.After(t.Context(), s.project, tc.cursor, 10)

@@ -37,6 +37,8 @@ func (h *Hub) Collector() prometheus.Collector {
 	return collector{h, []figure{
 		newFigure(gauge, "connections", "Clients connected now.", func(s Stats) float64 { return float64(s.Connections) }),
 		newFigure(gauge, "projects", "Projects watched now.", func(s Stats) float64 { return float64(s.Projects) }),
+		newFigure(gauge, "queued_events", "Events that wait to be written to clients.", func(s Stats) float64 { return float64(s.Queued) }),
+		newFigure(gauge, "longest_queue_events", "Events that wait for the client that is furthest behind.", func(s Stats) float64 { return float64(s.LongestQueue) }),
 		newFigure(counter, "opened_total", "Streams opened.", func(s Stats) float64 { return float64(s.Opened) }),
 		newFigure(counter, "refused_total", "Streams refused for lack of room.", func(s Stats) float64 { return float64(s.Refused) }),
 		newFigure(counter, "events_written_total", "Events written to clients.", func(s Stats) float64 { return float64(s.Written) }),

@@ -275,6 +275,9 @@ func TestSlowReader(t *testing.T) {
 		}
 		b.notify(b.store1(taskA, "ready", domain.StageDone, 100))
 		synctest.Wait()
+		if s := b.hub.Stats(); s.Queued == 0 || s.LongestQueue != s.Queued || s.LongestQueue > 4 {
+			t.Errorf("%d events wait, %d of them for the slowest client; want all for one, at most 4", s.Queued, s.LongestQueue)
+		}
 		c.resume()
 		if diff := cmp.Diff(upTo(21), quick.ids()); diff != "" {
 			t.Errorf("quick client (-want +got):\n%s", diff)

@@ -149,6 +149,13 @@ func (s *Subscriber) end(c Close) {
 	}
 }
 
+// waiting is how many frames the client has not taken yet.
+func (s *Subscriber) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
 // take hands out all that waits.
 func (s *Subscriber) take() batch {
 	s.mu.Lock()

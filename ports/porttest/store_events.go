@@ -148,7 +148,13 @@ func eventsExpired(t *testing.T, b *storeBench) {
 		b.create()
 	}
 	all := b.events(b.project)
+	if page := b.after(b.project, domain.Cursor{}, 10); page.Reset != "" || !sameEvents(page.Events, all) {
+		t.Errorf("from the beginning: reset %q and %d events, want all %d", page.Reset, len(page.Events), len(all))
+	}
 	b.ExpireEvents(t, b.project, 4)
+	if page := b.after(b.project, domain.Cursor{}, 10); page.Reset != ports.ResetExpired || len(page.Events) > 0 {
+		t.Errorf("from a beginning that is gone: reset %q and %d events, want %q", page.Reset, len(page.Events), ports.ResetExpired)
+	}
 	for i, want := range []ports.ResetReason{ports.ResetExpired, ports.ResetExpired, ports.ResetExpired, ports.ResetExpired, "", ""} {
 		page := b.after(b.project, all[i].Cursor(), 10)
 		if page.Reset != want {
