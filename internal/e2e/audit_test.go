@@ -27,6 +27,7 @@ func (r *run) audit(ctx context.Context, t *testing.T) {
 	t.Helper()
 	r.auditTasks(ctx, t)
 	r.auditCreates(ctx, t)
+	r.auditFaults(ctx, t)
 	r.auditAssets(ctx, t)
 	r.auditStream(ctx, t)
 	r.auditBus(ctx, t)
@@ -77,6 +78,15 @@ func (r *run) auditCreates(ctx context.Context, t *testing.T) {
 		if n != 1 {
 			t.Errorf("%d creates of %s", n, key)
 		}
+	}
+}
+
+// auditFaults: the vendor was as bad as it was asked to be.
+func (r *run) auditFaults(ctx context.Context, t *testing.T) {
+	t.Helper()
+	var stats simulator.Stats
+	if err := r.fleet.ask(ctx, "/_sim/stats", &stats); err != nil {
+		t.Fatal(err)
 	}
 	w := stats.Webhooks
 	if w.Dropped == 0 || w.Duplicated == 0 || w.Reordered == 0 || stats.Injected["fail_query"] == 0 {
@@ -134,26 +144,38 @@ func (f *fleet) content(ctx context.Context, asset string) ([]byte, error) {
 // in order.
 func (r *run) auditStream(ctx context.Context, t *testing.T) {
 	t.Helper()
+	r.auditFollower(t, r.storedEvents(ctx, t), r.follower)
+	if r.follower.cut != r.follower.planned {
+		t.Errorf("the client was cut %d times, want %d", r.follower.cut, r.follower.planned)
+	}
+}
+
+// storedEvents are all events of the database, in the order of their numbers.
+func (r *run) storedEvents(ctx context.Context, t *testing.T) []followed {
+	t.Helper()
 	rows, err := r.db.Query(ctx, "SELECT event_id, task_id, task_version FROM task_events ORDER BY event_id")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []followed
+	var stored []followed
 	var id domain.TaskID
 	var e followed
 	if _, err := pgx.ForEachRow(rows, []any{&e.EventID, (*[16]byte)(&id.ID), &e.TaskVersion}, func() error {
 		e.TaskID = wire.TaskID(id)
-		want = append(want, e)
+		stored = append(stored, e)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d events", len(want))
-	if diff := cmp.Diff(want, r.follower.events); diff != "" {
-		t.Errorf("the client's events (%d) are not those of the database (%d):\n%s", len(r.follower.events), len(want), diff[:min(len(diff), 4000)])
-	}
-	if r.follower.cut != r.follower.planned {
-		t.Errorf("the client was cut %d times, want %d", r.follower.cut, r.follower.planned)
+	t.Logf("%d events", len(stored))
+	return stored
+}
+
+// auditFollower: a client holds exactly these events.
+func (r *run) auditFollower(t *testing.T, want []followed, f *follower) {
+	t.Helper()
+	if diff := cmp.Diff(want, f.events); diff != "" {
+		t.Errorf("the client's events (%d) are not those of the database (%d):\n%s", len(f.events), len(want), diff[:min(len(diff), 4000)])
 	}
 }
 
@@ -161,6 +183,16 @@ func (r *run) auditStream(ctx context.Context, t *testing.T) {
 func (r *run) auditBus(ctx context.Context, t *testing.T) {
 	t.Helper()
 	r.auditConfig(t)
+	topic := r.auditTopic(ctx, t)
+	if r.fleet.rocket.Own() && topic.repeats() == 0 {
+		t.Error("a frozen broker led to no repeat: the comparison proves less than it should")
+	}
+	r.auditHints(ctx, t)
+}
+
+// auditTopic: every published event is in the topic, in order.
+func (r *run) auditTopic(ctx context.Context, t *testing.T) topicContent {
+	t.Helper()
 	rows, err := r.db.Query(ctx, "SELECT event_id FROM outbox_events o WHERE NOT EXISTS (SELECT FROM outbox_queue q WHERE q.outbox_id = o.id)")
 	if err != nil {
 		t.Fatal(err)
@@ -171,9 +203,6 @@ func (r *run) auditBus(ctx context.Context, t *testing.T) {
 	}
 	topic := readTopic(ctx, t, r.fleet.deployment.NameServers, r.fleet.deployment.Topic)
 	t.Logf("bus: offsets grew by %d, %d rows published, %d repeats", topic.offsets, len(published), topic.repeats())
-	if r.fleet.rocket.Own() && topic.repeats() == 0 {
-		t.Error("a frozen broker led to no repeat: the comparison proves less than it should")
-	}
 	if topic.offsets != int64(len(published))+topic.repeats() || topic.stored != topic.offsets || topic.disorder > 0 {
 		t.Errorf("offsets %d, messages %d, rows %d, repeats %d, out of order %d", topic.offsets, topic.stored, len(published), topic.repeats(), topic.disorder)
 	}
@@ -182,7 +211,13 @@ func (r *run) auditBus(ctx context.Context, t *testing.T) {
 			t.Errorf("event %d counts as published and is not in the topic", id)
 		}
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: r.fleet.redis})
+	return topic
+}
+
+// auditHints: Redis carried hints.
+func (r *run) auditHints(ctx context.Context, t *testing.T) {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: r.fleet.redis.Addr})
 	defer rdb.Close() //nolint:errcheck // read only
 	info, err := rdb.Info(ctx, "commandstats").Result()
 	if err != nil {

@@ -138,6 +138,13 @@ func (p *progress) add() {
 	p.changed = make(chan struct{})
 }
 
+// now is the number so far.
+func (p *progress) now() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}
+
 func (p *progress) reach(ctx context.Context, n int) error {
 	for {
 		p.mu.Lock()

@@ -30,36 +30,64 @@ type fleet struct {
 	deployment launch.Deployment
 	config     string
 	group      string // prefix of the bus's consumer groups
-	redis      string // host:port
+	redis      *testenv.RedisServer
 	rocket     *testenv.RocketMQServer
 	vendor     *launch.Process
 	gate       *gate
+	tap        *tap   // nil unless asked for
+	public     string // where the vendor finds the callbacks
 	processes  map[string][]*launch.Process
 
 	api, callback, gateway *balancer
 	project, key           string
 }
 
+// fleetSpec says what a fleet is made of.
+type fleetSpec struct {
+	// each is the number of processes of a role, vendor and env the arguments of the
+	// simulated vendor and variables of all processes.
+	each        int
+	vendor, env []string
+	// database is an empty database; without one it is in the cluster that tests share.
+	database string
+	// tapped puts a tap between the vendor and the callbacks.
+	tapped bool
+}
+
 // newFleet starts services, vendor and n processes of each role, and makes a
 // project with a key.
 func newFleet(t *testing.T, n int, vendorArgs []string, env ...string) *fleet {
 	t.Helper()
+	return newFleetOf(t, fleetSpec{each: n, vendor: vendorArgs, env: env})
+}
+
+// newFleetOf is newFleet with every choice.
+func newFleetOf(t *testing.T, spec fleetSpec) *fleet {
+	t.Helper()
 	Binary(t) // before the services: it skips under -short
-	rocket, redis, db := testenv.RocketMQ(t), testenv.Redis(t), testenv.EmptyPostgres(t)
+	rocket, redis := testenv.RocketMQ(t), testenv.Redis(t)
+	if spec.database == "" {
+		spec.database = testenv.EmptyPostgres(t).URL
+	}
 	name := strings.ReplaceAll(wire.NewID().String(), "-", "")
-	f := &fleet{t: t, group: "e2e-" + name + "-", redis: redis.Addr, rocket: rocket, processes: map[string][]*launch.Process{}}
+	f := &fleet{t: t, group: "e2e-" + name + "-", redis: redis, rocket: rocket, processes: map[string][]*launch.Process{}}
 	f.api, f.callback, f.gateway = newBalancer(t), newBalancer(t), newBalancer(t)
+	f.public = f.callback.URL()
+	if spec.tapped {
+		f.tap = newTap(t, f.callback.URL())
+		f.public = f.tap.URL()
+	}
 	secrets := launch.NewSecrets()
-	f.startVendor(secrets, vendorArgs)
+	f.startVendor(secrets, spec.vendor)
 	f.gate = newGate(t, f.vendor.URL())
 	f.deployment = launch.Deployment{
-		Secrets: secrets, Database: db.URL, Redis: "redis://" + redis.Addr + "/0", RedisPrefix: "e2e-" + name,
-		NameServers: []string{rocket.NameServer}, Topic: "e2e-" + name, Vendor: f.gate.URL(), Public: f.callback.URL(),
+		Secrets: secrets, Database: spec.database, Redis: "redis://" + redis.Addr + "/0", RedisPrefix: "e2e-" + name,
+		NameServers: []string{rocket.NameServer}, Topic: "e2e-" + name, Vendor: f.gate.URL(), Public: f.public,
 	}
 	f.config = Deploy(t, f.deployment)
 	f.mustCommand("migrate", "--config", f.config)
 	f.createKey()
-	f.startAll(n, env)
+	f.startAll(spec.each, spec.env)
 	f.api.serve(f.processes["api"])
 	f.callback.serve(f.processes["callback"])
 	f.gateway.serve(f.processes["gateway"])
@@ -69,7 +97,7 @@ func newFleet(t *testing.T, n int, vendorArgs []string, env ...string) *fleet {
 func (f *fleet) startVendor(secrets launch.Secrets, args []string) {
 	f.t.Helper()
 	f.vendor = launch.New(launch.Spec{
-		Name: "vendor", Path: Binary(f.t), Args: append([]string{"simulate", "--listen", "127.0.0.1:0", "--openai-webhook", f.callback.URL() + "/callbacks/openaivideo/a/" + launch.Account}, args...),
+		Name: "vendor", Path: Binary(f.t), Args: append([]string{"simulate", "--listen", "127.0.0.1:0", "--openai-webhook", f.public + "/callbacks/openaivideo/a/" + launch.Account}, args...),
 		Env: []string{"AIVEDIO_SIMULATE_KEY=" + secrets.VendorKey, "AIVEDIO_SIMULATE_SECRET=" + secrets.WebhookSecret, "GOMEMLIMIT=128MiB"},
 	})
 	f.endWithTest(f.vendor)

@@ -33,10 +33,12 @@ type follower struct {
 
 	mu     sync.Mutex
 	events []followed
-	cursor string
-	lines  int
-	cut    int // by us
-	lost   int // connections that ended by themselves
+	// arrived is when each of the events came.
+	arrived []time.Time
+	cursor  string
+	lines   int
+	cut     int // by us
+	lost    int // connections that ended by themselves
 	// said counts the stream's own events, by their name.
 	said map[string]int
 }
@@ -160,7 +162,7 @@ func (f *follower) dispatch(id, kind, data string) error {
 			return fmt.Errorf("event %s: %w", id, err)
 		}
 		f.mu.Lock()
-		f.events, f.cursor = append(f.events, e), id
+		f.events, f.arrived, f.cursor = append(f.events, e), append(f.arrived, time.Now()), id
 		f.mu.Unlock()
 	case "", "move", "busy": // nothing, or: come back
 		f.mu.Lock()

@@ -81,7 +81,8 @@ func newAskingFleet(t *testing.T) (*fleet, *leasewatch.Watch) {
 	t.Helper()
 	Binary(t) // before the services: it skips under -short
 	redis, db := testenv.Redis(t), testenv.EmptyPostgres(t)
-	f := &fleet{t: t, redis: redis.Addr, processes: map[string][]*launch.Process{}, api: newBalancer(t), callback: newBalancer(t)}
+	f := &fleet{t: t, redis: redis, processes: map[string][]*launch.Process{}, api: newBalancer(t), callback: newBalancer(t)}
+	f.public = f.callback.URL()
 	secrets := launch.NewSecrets()
 	f.startVendor(secrets, []string{"--queue", "300ms", "--run", "8s", "--fault-webhooks-off", "1", "--fault-fail", "1", "--quota-queries", fmt.Sprint(askedQuota)})
 	f.deployment = launch.Deployment{

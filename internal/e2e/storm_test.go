@@ -59,6 +59,7 @@ func TestStorm(t *testing.T) {
 	}
 	r.auditEnds(ctx, t)
 	r.auditCreates(ctx, t)
+	r.auditFaults(ctx, t)
 	r.auditAssets(ctx, t)
 	r.auditStream(ctx, t)
 	r.auditDoctor(t)

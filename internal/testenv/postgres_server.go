@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/aivedio/aivedio/internal/testenv/services"
@@ -70,6 +71,28 @@ func (s *PGServer) Stop() {
 func (s *PGServer) Kill() {
 	s.t.Helper()
 	must(s.t, "kill PostgreSQL", s.server.Kill())
+}
+
+// Pause freezes the server until Resume or the end of the test: connections stay
+// open and nothing answers. Where that cannot be done the test is skipped.
+func (s *PGServer) Pause() {
+	s.t.Helper()
+	err := s.server.Pause()
+	if errors.Is(err, errors.ErrUnsupported) {
+		s.t.Skipf("SKIPPED, NOT TESTED: PostgreSQL cannot be frozen here: %v", err)
+	}
+	must(s.t, "pause PostgreSQL", err)
+	s.t.Cleanup(func() {
+		if err := s.server.Resume(); err != nil && !errors.Is(err, services.ErrNotRunning) {
+			s.t.Errorf("resume PostgreSQL: %v", err)
+		}
+	})
+}
+
+// Resume ends Pause.
+func (s *PGServer) Resume() {
+	s.t.Helper()
+	must(s.t, "resume PostgreSQL", s.server.Resume())
 }
 
 // Start starts a stopped or killed server and waits until it answers.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aivedio/aivedio/internal/testenv"
 	"github.com/jackc/pgx/v5"
@@ -83,6 +84,35 @@ func TestPostgresHasTheTables(t *testing.T) {
 	conn := connect(t, testenv.Postgres(t).URL)
 	var n int
 	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM generation_tasks").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPostgresServerPause: a frozen server answers nobody, and goes on where it was.
+func TestPostgresServerPause(t *testing.T) {
+	t.Parallel()
+	server := testenv.PostgresServer(t, testenv.PGOptions{})
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // nothing is written
+	server.Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if other, err := pgx.Connect(ctx, server.URL); err == nil {
+		_ = other.Close(ctx)
+		t.Error("a frozen server took a connection")
+	}
+	answered := make(chan error, 1)
+	go func() { _, err := conn.Exec(t.Context(), "SELECT 1"); answered <- err }()
+	select {
+	case err := <-answered:
+		t.Fatalf("a frozen server answered: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	server.Resume()
+	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,6 +33,12 @@ type brokerControl interface {
 	Stop() error
 }
 
+// nameServerControl is what can be done to a name server that is a process here.
+type nameServerControl interface {
+	StartNameServer(context.Context) error
+	StopNameServer() error
+}
+
 type rocketHandle struct {
 	nameServer, broker string
 	ctl                brokerControl
@@ -41,8 +47,8 @@ type rocketHandle struct {
 var rocketBroker shared[rocketHandle]
 
 // RocketMQ returns the servers that the tests of this process share; the
-// first call takes some five seconds. A broker that a test stopped is running
-// again when the next test asks.
+// first call takes some five seconds. What a test stopped is running again when the
+// next test asks.
 func RocketMQ(t testing.TB) *RocketMQServer {
 	t.Helper()
 	Short(t)
@@ -51,6 +57,9 @@ func RocketMQ(t testing.TB) *RocketMQServer {
 		unavailable(t, "RocketMQ", err)
 	}
 	s := &RocketMQServer{NameServer: h.nameServer, BrokerAddr: h.broker, t: t, ctl: h.ctl}
+	if _, ok := h.ctl.(nameServerControl); ok {
+		s.StartNameServer()
+	}
 	if h.ctl != nil {
 		s.StartBroker()
 	}
@@ -87,6 +96,31 @@ func (r *RocketMQServer) StartBroker() {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	must(r.t, "start the broker", r.own().StartBroker(ctx))
+}
+
+// StopNameServer ends the name server at once. A test whose servers are containers
+// is skipped: the broker's container lives in the name server's network.
+func (r *RocketMQServer) StopNameServer() {
+	r.t.Helper()
+	must(r.t, "stop the name server", r.nameServer().StopNameServer())
+}
+
+// StartNameServer starts a stopped name server on its port; the broker registers
+// anew within 30 s.
+func (r *RocketMQServer) StartNameServer() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	must(r.t, "start the name server", r.nameServer().StartNameServer(ctx))
+}
+
+func (r *RocketMQServer) nameServer() nameServerControl {
+	r.t.Helper()
+	ctl, ok := r.own().(nameServerControl)
+	if !ok {
+		r.t.Skip("SKIPPED, NOT TESTED: a name server in a container cannot be stopped alone")
+	}
+	return ctl
 }
 
 // PauseBroker freezes the broker until ResumeBroker or the end of the test.

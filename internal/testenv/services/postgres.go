@@ -192,6 +192,36 @@ func (p *Postgres) Kill() error {
 	return p.shut(syscall.SIGKILL, 10*time.Second)
 }
 
+// Pause freezes the server and all its children: connections stay open, new ones
+// are taken by the kernel, and nothing answers. Linux only.
+func (p *Postgres) Pause() error { return p.signalFamily(syscall.SIGSTOP) }
+
+// Resume ends Pause.
+func (p *Postgres) Resume() error { return p.signalFamily(syscall.SIGCONT) }
+
+// signalFamily signals the postmaster first, so that it makes no further children
+// while they are listed.
+func (p *Postgres) signalFamily(s syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proc == nil {
+		return fmt.Errorf("postgres: %w", ErrNotRunning)
+	}
+	if err := p.proc.signal(s); err != nil {
+		return err
+	}
+	pids, err := childrenOf(p.proc.cmd.Process.Pid)
+	if err != nil {
+		return fmt.Errorf("children of PostgreSQL: %w", err)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal process %d of PostgreSQL: %w", pid, err)
+		}
+	}
+	return nil
+}
+
 func (p *Postgres) shut(s syscall.Signal, grace time.Duration) error {
 	if p.proc == nil {
 		return nil

@@ -95,9 +95,12 @@ func (r *RocketMQ) NameServer() string { return loopback(r.namePort) }
 func (r *RocketMQ) BrokerAddr() string { return loopback(r.brokerPort) }
 
 func (r *RocketMQ) startNameServer(ctx context.Context) error {
-	port, err := FreePort()
-	if err != nil {
-		return err
+	port := r.namePort
+	if port == 0 {
+		var err error
+		if port, err = FreePort(); err != nil {
+			return err
+		}
 	}
 	conf := filepath.Join(r.dir, "namesrv.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, "listenPort=%d\n", port), 0o644); err != nil {
@@ -111,6 +114,31 @@ func (r *RocketMQ) startNameServer(ctx context.Context) error {
 	}
 	r.name, r.namePort = proc, port
 	return nil
+}
+
+// StartNameServer starts a stopped name server again on its port. Brokers register
+// anew within 30 s; until then it knows no route, and clients keep the one they
+// have. On a running one it does nothing.
+func (r *RocketMQ) StartNameServer(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.name != nil && r.name.alive() {
+		return nil
+	}
+	return r.startNameServer(ctx)
+}
+
+// StopNameServer ends the name server with SIGKILL; what brokers had told it is
+// lost.
+func (r *RocketMQ) StopNameServer() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.name == nil {
+		return nil
+	}
+	err := r.name.stop(syscall.SIGKILL, 10*time.Second)
+	r.name = nil
+	return err
 }
 
 // StartBroker starts a stopped broker again with its messages and its port,
@@ -228,14 +256,7 @@ func (r *RocketMQ) signalBroker(s syscall.Signal) error {
 // Stop ends both servers for good and removes their folder. Stopping twice is
 // no error.
 func (r *RocketMQ) Stop() error {
-	err := r.StopBroker()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.name != nil {
-		err = errors.Join(err, r.name.stop(syscall.SIGKILL, 10*time.Second))
-		r.name = nil
-	}
-	return errors.Join(err, os.RemoveAll(r.dir))
+	return errors.Join(r.StopBroker(), r.StopNameServer(), os.RemoveAll(r.dir))
 }
 
 // PIDs returns the process ids of the name server and the broker, without those
