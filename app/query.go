@@ -25,6 +25,8 @@ type querier struct {
 	// timeout bounds one call, patience the wait for our own limits.
 	timeout  time.Duration
 	patience time.Duration
+	// turnstile orders the calls that wait for permits.
+	turnstile turnstile
 }
 
 // ask queries one leased attempt. The item is what to apply; an error of putOff
@@ -130,18 +132,11 @@ func (q *querier) permit(ctx context.Context, job ports.Job) error {
 	if q.quota == nil || len(buckets) == 0 {
 		return nil
 	}
-	deadline := q.env.Now().Add(q.patience)
-	for {
-		wait, err := q.quota.Take(ctx, buckets)
-		if err != nil || wait <= 0 {
-			return err
-		}
-		if q.env.Now().Add(wait).After(deadline) {
-			q.env.Metrics.Add(MetricQuotaWaits, 1, "query", job.Attempt.Provider)
-			return errLimited
-		}
-		pause(ctx, wait, nil)
+	err := q.turnstile.take(ctx, q.quota, buckets, q.env.Now, q.env.Now().Add(q.patience))
+	if errors.Is(err, errLimited) {
+		q.env.Metrics.Add(MetricQuotaWaits, 1, "query", job.Attempt.Provider)
 	}
+	return err
 }
 
 func (q *querier) answer(res ports.QueryResult, job ports.Job, lease domain.ID, began time.Time, source domain.Source) ports.Item {
