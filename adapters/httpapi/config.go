@@ -30,12 +30,16 @@ type Config struct {
 	Media ports.Media
 	// Events streams; it needs Reader.
 	Events Events
-	// Inbox, Requeue, Desk and Resolve are the operators' desk; all or none.
-	Inbox   ports.DeadLetters
-	Requeue *app.Requeue
-	Desk    ports.Desk
-	Outbox  ports.OutboxDesk
-	Resolve *app.Resolve
+	// Inbox, Requeue, Desk, Outbox, Durations and Resolve are the operators' desk; all or none.
+	Inbox     ports.DeadLetters
+	Requeue   *app.Requeue
+	Desk      ports.Desk
+	Outbox    ports.OutboxDesk
+	Durations ports.Durations
+	Resolve   *app.Resolve
+	// Watched is told of each read of a project's state and of each stream; nil for
+	// nobody. It must not block.
+	Watched func(domain.ProjectID)
 	// Receive takes callbacks.
 	Receive *app.Receive
 
@@ -142,6 +146,9 @@ func (c Config) WithDefaults() Config {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics()
 	}
+	if c.Watched == nil {
+		c.Watched = func(domain.ProjectID) {}
+	}
 	return c
 }
 
@@ -160,7 +167,7 @@ func (c Config) Validate() error {
 	check(!c.hasTasks() || (c.Cancel != nil && c.Retry != nil && c.Reader != nil), "Submit needs Cancel, Retry and Reader")
 	check(!c.hasAssets() || (c.Reader != nil && len(c.SigningKeys) > 0), "Media needs Reader and SigningKeys")
 	check(c.Events == nil || c.Reader != nil, "Events needs Reader")
-	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Outbox != nil), "Resolve needs Inbox, Requeue, Desk and Outbox")
+	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Outbox != nil && c.Durations != nil), "Resolve needs Inbox, Requeue, Desk, Outbox and Durations")
 	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Events == nil), "Access is missing")
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")

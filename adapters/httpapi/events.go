@@ -40,6 +40,7 @@ func (s *Server) eventRequest(r *http.Request, c *call) (EventRequest, error) {
 	if err := s.authorize(r.WithContext(ctx), c, ports.ScopeRead); err != nil {
 		return EventRequest{}, err
 	}
+	s.cfg.Watched(c.project.ID)
 	req := EventRequest{Project: c.project.ID, Auth: s.recheck(bearer(r), c.project)}
 	if text := r.URL.Query().Get("task_id"); text != "" {
 		id, err := wire.ParseID(wire.PrefixTask, text)

@@ -158,6 +158,7 @@ type fixture struct {
 
 	project, foreign       string
 	projectID              domain.ProjectID
+	tenantID               domain.TenantID
 	key, reader, operator  string
 	foreignKey, onlyForOne string
 	// platform may work on the desk; foreignOperator is all that another tenant may be.
@@ -201,7 +202,7 @@ func (f *fixture) config(store ports.Store) Config {
 		Requeue: must(app.NewRequeue(app.RequeueDeps{Env: env, DeadLetters: store})),
 		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
 		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
-		Reader:  store, Inbox: store, Desk: store, Outbox: store, Media: files{[]byte("0123456789")},
+		Reader:  store, Inbox: store, Desk: store, Outbox: store, Durations: store, Media: files{[]byte("0123456789")},
 		Events: EventsFunc(func(w http.ResponseWriter, _ *http.Request, req EventRequest) error {
 			f.streams = append(f.streams, req)
 			w.WriteHeader(http.StatusOK)
@@ -228,6 +229,7 @@ func (f *fixture) tenants() {
 		return must(f.store.CreateProject(ctx, ports.Project{ID: domain.ProjectID{ID: wire.NewID()}, TenantID: t.ID, Name: name, CreatedAt: f.now}))
 	}
 	mine, theirs, second := project(tenant, "main"), project(other, "main"), project(tenant, "second")
+	f.tenantID = tenant.ID
 	f.projectID, f.project, f.foreign = mine.ID, wire.ProjectID(mine.ID), wire.ProjectID(theirs.ID)
 	key := func(t ports.Tenant, only domain.ProjectID, scopes ...ports.Scope) string {
 		raw, k, err := f.access.CreateKey(ctx, app.KeyCommand{TenantID: t.ID, ProjectID: only, Name: "k", Scopes: scopes})

@@ -108,6 +108,10 @@ func (s *frozenStore) ParkedProject(ctx context.Context, _ domain.ProjectID) (po
 	return frozen[ports.ParkedProject](ctx, s)
 }
 
+func (s *frozenStore) Durations(ctx context.Context) ([]ports.ModelDuration, error) {
+	return frozen[[]ports.ModelDuration](ctx, s)
+}
+
 func (s *frozenStore) Case(ctx context.Context, _ int64) (ports.Case, error) {
 	return frozen[ports.Case](ctx, s)
 }

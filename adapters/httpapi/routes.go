@@ -80,5 +80,6 @@ func (s *Server) adminRoutes() []route {
 		admin(http.MethodGet, "/cases", s.cases),
 		admin(http.MethodGet, "/cases/{id}", s.oneCase),
 		admin(http.MethodPost, "/cases/{id}/resolve", s.resolveCase),
+		admin(http.MethodGet, "/durations", s.durations),
 	}, s.outboxRoutes(admin)...)
 }

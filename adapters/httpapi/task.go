@@ -83,6 +83,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
+	s.cfg.Watched(c.project.ID)
 	return answer(w, http.StatusOK, taskAnswer{wire.TaskOf(view), cursor.String()})
 }
 
@@ -116,6 +117,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
+	s.cfg.Watched(c.project.ID)
 	out := taskPage{Tasks: make([]wire.Task, len(page.Tasks)), Cursor: page.Cursor.String()}
 	for i, view := range page.Tasks {
 		out.Tasks[i] = wire.TaskOf(view)

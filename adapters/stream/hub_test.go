@@ -195,7 +195,14 @@ func TestRetire(t *testing.T) {
 		b := newBench(t, func(c *Config) { c.Delta = 5 * time.Second })
 		c := b.open(StreamRequest{}, "/events", false)
 		synctest.Wait()
+		if live := b.hub.Live(); len(live) != 1 {
+			t.Errorf("live projects %v, want the one with a client", live)
+		}
 		c.cancel()
+		synctest.Wait()
+		if live := b.hub.Live(); len(live) != 0 {
+			t.Errorf("live projects %v, though the client has gone", live)
+		}
 		time.Sleep(11 * time.Second)
 		if s := b.hub.Stats(); s.Projects != 0 || s.Connections != 0 {
 			t.Fatalf("stats %+v, want nothing left", s)

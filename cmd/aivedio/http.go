@@ -12,6 +12,7 @@ import (
 	"github.com/aivedio/aivedio/adapters/httpapi"
 	"github.com/aivedio/aivedio/adapters/stream"
 	"github.com/aivedio/aivedio/app"
+	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
 
@@ -43,9 +44,27 @@ func (r *runner) buildServers(api net.Listener) error {
 	return nil
 }
 
+// watch makes the part that reports which projects somebody looks at.
+func (r *runner) watch() error {
+	if !r.cfg.has(RoleAPI) && !r.cfg.has(RoleGateway) {
+		return nil
+	}
+	var err error
+	r.watching, err = app.NewWatching(app.WatchingDeps{Env: r.env, Watches: r.store, Live: func() []domain.ProjectID {
+		if r.hub == nil {
+			return nil
+		}
+		return r.hub.Live()
+	}}, app.WatchingConfig{})
+	if err == nil {
+		r.work = append(r.work, loop{"watching", r.watching.Run, false})
+	}
+	return err
+}
+
 // httpConfig names the parts of the surface that the roles bring.
 func (r *runner) httpConfig() (httpapi.Config, error) {
-	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready, CallbackRate: r.cfg.CallbackRate, ProviderRate: r.cfg.ProviderCallbackRate}
+	cfg := httpapi.Config{Access: r.access, Metrics: r.metrics, Logger: r.log, Ready: r.ready, Watched: r.watching.Note, CallbackRate: r.cfg.CallbackRate, ProviderRate: r.cfg.ProviderCallbackRate}
 	var faults []error
 	for _, cidr := range r.cfg.TrustedProxies {
 		prefix, err := netip.ParsePrefix(cidr)
@@ -75,7 +94,8 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 		prices.Credits[name] = p.Credits
 	}
 	command := app.CommandDeps{Env: r.env, Transitions: r.store, Reader: r.store, Vendors: r.vendors}
-	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Outbox, cfg.Media, cfg.SigningKeys = r.store, r.store, r.store, r.store, r.media, keys
+	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Outbox, cfg.Durations = r.store, r.store, r.store, r.store, r.store
+	cfg.Media, cfg.SigningKeys = r.media, keys
 	var faults [5]error
 	cfg.Submit, faults[0] = app.NewSubmit(app.SubmitDeps{Env: r.env, Transitions: r.store, Vendors: r.vendors, Tokens: r.tokens}, prices)
 	cfg.Cancel, faults[1] = app.NewCancel(command)

@@ -57,9 +57,10 @@ func Run(ctx context.Context, cfg Config, hooks Hooks) (err error) {
 // runner is a process with its servers and loops.
 type runner struct {
 	*process
-	hub     *stream.Hub
-	servers []*server
-	work    []loop
+	hub      *stream.Hub
+	watching *app.Watching
+	servers  []*server
+	work     []loop
 	// onIntakeEnd ends what took requests, once no more come.
 	onIntakeEnd []func(context.Context) error
 	// serving is what /readyz says.
@@ -79,6 +80,9 @@ func (r *runner) build(api net.Listener) error {
 	var err error
 	if r.work, err = r.loops(); err != nil {
 		return fmt.Errorf("roles: %w", err)
+	}
+	if err := r.watch(); err != nil {
+		return err
 	}
 	return r.buildServers(api)
 }
