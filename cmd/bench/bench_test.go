@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 func measured(t *testing.T, args ...string) (got map[string]json.RawMessage) {
 	t.Helper()
 	testenv.Short(t)
-	if _, err := newPgbench(t.TempDir(), ""); err != nil {
+	if _, err := newPgbench(t.TempDir(), ""); err != nil && args[0] != "growth" { // it has no peers
 		t.Logf("without peers: %v", err)
 		args = append(args, "--peers", "")
 	}
@@ -108,6 +108,19 @@ func TestHotProject(t *testing.T) {
 	wantPositive(t, field[medians](t, got, "median").Ours, "hot_transitions_per_s", "many_transitions_per_s")
 	if n := field[int](t, field[map[string]json.RawMessage](t, got, "details"), "gaps"); n != 0 {
 		t.Errorf("%d projects have gaps", n)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	got := measured(t, "growth", "--stored", "2000,4000", "--seconds", "1", "--rounds", "1", "--projects", "20", "--conns", "16")
+	stages := field[[]stage](t, got, "rounds")
+	if len(stages) != 2 || stages[0].Events < 2000 || stages[1].Events-stages[0].Events < 2000 {
+		t.Errorf("stages %+v", stages)
+	}
+	for _, s := range stages {
+		if s.Drain[0].Transitions == 0 || s.Intake[0].cost() <= 0 || s.Drain[0].cost() <= 0 {
+			t.Errorf("stage %+v", s)
+		}
 	}
 }
 

@@ -286,6 +286,18 @@ func TestFired(t *testing.T) {
 	}
 }
 
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		values []figure
+		want   figure
+	}{{nil, 0}, {[]figure{0, 4}, 0}, {[]figure{4}, 0}, {[]figure{5, 4, 4.5}, 0.25}} {
+		if got := spreadOf(tt.values); got != tt.want {
+			t.Errorf("spread of %v is %v, want %v", tt.values, got, tt.want)
+		}
+	}
+}
+
 func TestParseRiver(t *testing.T) {
 	t.Parallel()
 	if got, err := parseRiver([]byte(`{"jobs":500,"seconds":0.25,"jobs_per_s":2000}`), 500); err != nil || got != 2000 {

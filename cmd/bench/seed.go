@@ -47,16 +47,12 @@ var cloneSQL string
 // product writes, at the speed of the database.
 // The steps come after the vendor has accepted the one task.
 func seed(ctx context.Context, url string, secrets launch.Secrets, projects, tasks int, steps ...func(*seeder, context.Context) error) (*population, error) {
-	store, err := pgstore.Open(ctx, pgstore.Config{URL: url, NewID: wire.NewID, Keyring: pgstore.Keyring{Current: "seed", Keys: map[string][]byte{"seed": secrets.PayloadKey}}})
+	s, err := newSeeder(ctx, url, secrets)
 	if err != nil {
 		return nil, err
 	}
-	defer store.Close()
-	s := &seeder{store: store, env: app.Env{NewID: wire.NewID, Bells: app.NewBells()}}
-	if s.tokens, err = app.NewCallbackTokens(secrets.CallbackKey); err != nil {
-		return nil, err
-	}
-	if err := s.template(ctx, secrets, int64(tasks)); err != nil {
+	defer s.store.Close()
+	if err := s.template(ctx, "bench", int64(tasks)); err != nil {
 		return nil, fmt.Errorf("the task that is copied: %w", err)
 	}
 	for _, step := range steps {
@@ -78,15 +74,35 @@ type seeder struct {
 	store   *pgstore.Store
 	env     app.Env
 	tokens  *app.CallbackTokens
+	vendors app.Vendors
 	project ports.Project
 	task    domain.Task
 	policy  domain.Policy // of the vendor
 }
 
-// template makes the task and brings it to the vendor.
-func (s *seeder) template(ctx context.Context, secrets launch.Secrets, credits int64) error {
+// newSeeder opens the store with the keys of the product; the caller closes it.
+func newSeeder(ctx context.Context, url string, secrets launch.Secrets) (*seeder, error) {
+	s := &seeder{env: app.Env{NewID: wire.NewID, Bells: app.NewBells()}}
+	var err error
+	if s.tokens, err = app.NewCallbackTokens(secrets.CallbackKey); err != nil {
+		return nil, err
+	}
+	registry, err := providers.New(providers.Config{Accounts: map[string][]ports.Account{vendor: {{
+		ID: launch.Account, APIKey: secrets.VendorKey, Secrets: []ports.Secret{{Version: "1", Value: secrets.WebhookSecret}},
+	}}}})
+	if err != nil {
+		return nil, err
+	}
+	s.vendors = app.NewVendors(registry)
+	s.policy = s.vendors.Policy(vendor)
+	s.store, err = pgstore.Open(ctx, pgstore.Config{URL: url, NewID: wire.NewID, Keyring: pgstore.Keyring{Current: "seed", Keys: map[string][]byte{"seed": secrets.PayloadKey}}})
+	return s, err
+}
+
+// template makes the task, in a tenant of the name, and brings it to the vendor.
+func (s *seeder) template(ctx context.Context, name string, credits int64) error {
 	now := time.Now()
-	tenant, err := s.store.CreateTenant(ctx, ports.Tenant{ID: domain.TenantID{ID: wire.NewID()}, Name: "bench", Credits: 2 * (credits + 1), CreatedAt: now})
+	tenant, err := s.store.CreateTenant(ctx, ports.Tenant{ID: domain.TenantID{ID: wire.NewID()}, Name: name, Credits: 2 * (credits + 1), CreatedAt: now})
 	if err != nil {
 		return err
 	}
@@ -94,15 +110,7 @@ func (s *seeder) template(ctx context.Context, secrets launch.Secrets, credits i
 	if err != nil {
 		return err
 	}
-	registry, err := providers.New(providers.Config{Accounts: map[string][]ports.Account{vendor: {{
-		ID: launch.Account, APIKey: secrets.VendorKey, Secrets: []ports.Secret{{Version: "1", Value: secrets.WebhookSecret}},
-	}}}})
-	if err != nil {
-		return err
-	}
-	vendors := app.NewVendors(registry)
-	s.policy = vendors.Policy(vendor)
-	submit, err := app.NewSubmit(app.SubmitDeps{Env: s.env, Transitions: s.store, Vendors: vendors, Tokens: s.tokens}, app.SubmitConfig{})
+	submit, err := app.NewSubmit(app.SubmitDeps{Env: s.env, Transitions: s.store, Vendors: s.vendors, Tokens: s.tokens}, app.SubmitConfig{})
 	if err != nil {
 		return err
 	}
@@ -112,10 +120,15 @@ func (s *seeder) template(ctx context.Context, secrets launch.Secrets, credits i
 	}
 	s.task = made.View.Task
 	lease := wire.NewID()
-	for _, in := range []domain.Input{
-		{Kind: domain.InputSubmitStarted, Policy: s.policy, Lease: lease, LeaseUntil: time.Now().Add(time.Minute)},
-		{Kind: domain.InputSubmitAccepted, Policy: s.policy, Lease: lease, ProviderTaskID: "template"},
-	} {
+	return s.apply(ctx,
+		domain.Input{Kind: domain.InputSubmitStarted, Policy: s.policy, Lease: lease, LeaseUntil: time.Now().Add(time.Minute)},
+		domain.Input{Kind: domain.InputSubmitAccepted, Policy: s.policy, Lease: lease, ProviderTaskID: name},
+	)
+}
+
+// apply brings the task further.
+func (s *seeder) apply(ctx context.Context, inputs ...domain.Input) error {
+	for _, in := range inputs {
 		results, err := s.store.Apply(ctx, []ports.Item{{Ref: ports.Ref{TaskID: s.task.ID}, Input: in}})
 		if err == nil {
 			err = results[0].Err
