@@ -189,7 +189,7 @@ func DefaultConfig() Config {
 		Media:    MediaConfig{MaxBytes: 2 << 30},
 		Quotas:   QuotasConfig{Away: 0.1},
 		Work: WorkConfig{
-			Processors: 4, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
+			Processors: 2, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
 		},
 	}
