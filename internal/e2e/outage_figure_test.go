@@ -175,6 +175,9 @@ func (d *drill) settled(ctx context.Context, figures []figure, good func(g figur
 		if last, err = d.fleet.read(ctx, figures); err != nil {
 			return false, err
 		}
+		if d.nudge != nil {
+			d.nudge()
+		}
 		missing = missing[:0]
 		for i, g := range figures {
 			if !good(g, i, last[i]) {

@@ -35,6 +35,8 @@ type drill struct {
 	t        *testing.T
 	browsers []*follower
 	next     int // number of the next task
+	// nudge, when set, is called while figures are waited for.
+	nudge func()
 }
 
 // newDrill starts a fleet with one process of each role, behind a tap.
