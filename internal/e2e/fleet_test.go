@@ -50,6 +50,8 @@ type fleetSpec struct {
 	vendor, env []string
 	// database is an empty database; without one it is in the cluster that tests share.
 	database string
+	// queries bounds the queries with each account, over all processes.
+	queries launch.Rate
 	// tapped puts a tap between the vendor and the callbacks.
 	tapped bool
 }
@@ -82,7 +84,7 @@ func newFleetOf(t *testing.T, spec fleetSpec) *fleet {
 	f.gate = newGate(t, f.vendor.URL())
 	f.deployment = launch.Deployment{
 		Secrets: secrets, Database: spec.database, Redis: "redis://" + redis.Addr + "/0", RedisPrefix: "e2e-" + name,
-		NameServers: []string{rocket.NameServer}, Topic: "e2e-" + name, Vendor: f.gate.URL(), Public: f.public,
+		NameServers: []string{rocket.NameServer}, Topic: "e2e-" + name, Vendor: f.gate.URL(), Public: f.public, Queries: spec.queries,
 	}
 	f.config = Deploy(t, f.deployment)
 	f.mustCommand("migrate", "--config", f.config)

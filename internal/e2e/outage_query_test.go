@@ -103,10 +103,16 @@ func (d *drill) begun(ctx context.Context) {
 // need not wait for distances that grow.
 func (d *drill) hurry(ctx context.Context) {
 	d.t.Helper()
-	_, err := d.db.Exec(ctx, "UPDATE task_attempts SET next_poll_at = now() WHERE next_poll_at > now() AND provider_task_id IS NOT NULL AND poll_lease_until IS NULL")
-	d.must(err)
-	_, err = d.db.Exec(ctx, `UPDATE provider_accounts SET breaker_until = least(breaker_until, now()), throttled_until = least(throttled_until, now()),
+	d.hurryQueries(ctx)
+	_, err := d.db.Exec(ctx, `UPDATE provider_accounts SET breaker_until = least(breaker_until, now()), throttled_until = least(throttled_until, now()),
 		quarantine_until = least(quarantine_until, now()), version = version + 1 WHERE greatest(breaker_until, throttled_until, quarantine_until) > now()`)
+	d.must(err)
+}
+
+// hurryQueries makes every query due.
+func (d *drill) hurryQueries(ctx context.Context) {
+	d.t.Helper()
+	_, err := d.db.Exec(ctx, "UPDATE task_attempts SET next_poll_at = now() WHERE next_poll_at > now() AND provider_task_id IS NOT NULL AND poll_lease_until IS NULL")
 	d.must(err)
 }
 

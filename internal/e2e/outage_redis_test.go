@@ -2,10 +2,24 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/aivedio/aivedio/internal/e2e/launch"
+	"github.com/aivedio/aivedio/internal/simulator"
+)
+
+// What each account may be asked for, and what the vendor must never see more of in a
+// second: the rate, the burst, and what was held up on its way. Ten times as much is
+// wanted all the time.
+const (
+	outageRate  = 8
+	outageBurst = 4
+	outageQuota = 20
 )
 
 // redisFigures are the metrics of specification 12.11.6 that tell of an outage of
@@ -16,6 +30,8 @@ var redisFigures = []figure{
 	{"dispatch", "aivedio_notify_seconds_count", "", rises},
 	{"relay", "aivedio_outbox_published_total", "", rises}, // the bus has no backlog of it
 	{"process", "aivedio_verdicts_total", `verdict="applied"`, rises},
+	{"poll", "aivedio_quota_waits_total", `verb="query"`, rises},
+	{"poll", "aivedio_provider_queries_total", `provider="replicate"`, rises}, // see conservative
 	{"gateway", "aivedio_stream_deltas_total", "", rises},
 	{"gateway", "aivedio_stream_found_total", "", rises},
 	{"gateway", "aivedio_stream_events_written_total", "", rises},
@@ -30,12 +46,16 @@ var redisFigures = []figure{
 }
 
 // Row "Redis is away" of specification 12.12: facts are not touched, and streams live
-// on delta queries.
+// on delta queries; without the shared quota a process takes a fraction of it.
 func TestOutageRedis(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), drillTimeout)
 	defer cancel()
-	d := newDrill(ctx, t, fleetSpec{})
+	d := newDrill(ctx, t, fleetSpec{
+		queries: launch.Rate{PerSecond: outageRate, Burst: outageBurst},
+		vendor:  []string{"--run", "4s", "--quota-queries", fmt.Sprint(outageQuota)},
+	})
+	d.nudge = func() { d.hurryQueries(ctx) }
 	server := d.fleet.redis
 	stop := d.feed(ctx, 200*time.Millisecond)
 	d.flow(ctx, 6)
@@ -52,6 +72,7 @@ func TestOutageRedis(t *testing.T) {
 			way.back()
 		}, ended)
 		t.Logf("Redis was %s", way.name)
+		d.conservative(o)
 		d.recovered(ctx, o)
 		d.fresh(ctx, o)
 	}
@@ -60,6 +81,37 @@ func TestOutageRedis(t *testing.T) {
 	stop()
 	d.end(ctx)
 	d.audit(ctx)
+	d.auditQuota(ctx)
+}
+
+// conservative: while Redis was away the one process that asks took a fraction of the
+// rate.
+func (d *drill) conservative(o held) {
+	d.t.Helper()
+	i := slices.IndexFunc(o.figures, func(g figure) bool { return g.name == "aivedio_provider_queries_total" })
+	asked, away := o.during[i]-o.before[i], o.to.Sub(o.from)
+	d.t.Logf("%g queries without Redis in %v", asked, away.Round(time.Millisecond))
+	if most := outageRate*away.Seconds()/2 + outageBurst; asked > most {
+		d.t.Errorf("%g queries without Redis in %v; at half of the rate it would be %.0f", asked, away, most)
+	}
+}
+
+// auditQuota: the vendor never saw more than it allows, and what we allow was used.
+func (d *drill) auditQuota(ctx context.Context) {
+	d.t.Helper()
+	var state struct{ Accounts map[string]simulator.Usage }
+	d.must(d.fleet.ask(ctx, "/_sim/quota", &state))
+	worst := 0
+	for _, u := range state.Accounts {
+		worst = max(worst, u.Queries.WorstSecond)
+		if u.Queries.Over > 0 {
+			d.t.Errorf("%d queries above a quota of %d a second: %+v", u.Queries.Over, outageQuota, u.Queries)
+		}
+	}
+	d.t.Logf("the vendor saw %d queries in the worst second", worst)
+	if worst < outageRate/2 {
+		d.t.Errorf("at most %d queries a second: the quota held nobody back", worst)
+	}
 }
 
 // asksOften: without Redis the gateway looks for events every second instead of every
