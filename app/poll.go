@@ -67,6 +67,8 @@ type PollDeps struct {
 	Vendors     Vendors
 	Quota       ports.Quota
 	Durations   ports.Durations
+	// Due spares looks at the store while nothing is due; nil for none.
+	Due ports.DueIndex
 	Gate        *Gate
 }
 
@@ -80,6 +82,7 @@ type Poll struct {
 	pool    *pool
 	meter   *pollMeter
 	typical *typicals
+	lookout *lookout
 	// due is the part of a slot that the others have saved up; always below 1.
 	due float64
 	// slowAt is when the slow loop is looked at again, last when the newest round
@@ -116,6 +119,7 @@ func NewPoll(deps PollDeps, cfg PollConfig) (*Poll, error) {
 		},
 		applier: newApplier(deps.Env, deps.Transitions), pool: newPool(cfg.Concurrency),
 		meter: newPollMeter(deps.Metrics), typical: newTypicals(deps.Env, deps.Durations),
+		lookout: newLookout(deps.Env, deps.Due),
 	}
 	p.applier.batch.linger = pollLinger
 	p.pool.batch, p.pool.linger = cfg.Concurrency/4, pollGather
@@ -134,8 +138,13 @@ func (p *Poll) Step(ctx context.Context) (worked int, err error) {
 func (p *Poll) Run(ctx context.Context) error {
 	return Loop{
 		Name: "poll", Step: p.paced, Interval: p.cfg.Interval, Bell: p.deps.Bells.Poll,
-		Drain: p.pool.drain, Grace: p.cfg.Lease, Env: p.deps.Env,
+		Drain: p.drain, Grace: p.cfg.Lease, Env: p.deps.Env,
 	}.Run(ctx)
+}
+
+func (p *Poll) drain() {
+	p.pool.drain()
+	p.lookout.drain()
 }
 
 // paced is a round of Run. A claim that took all there was leaves the next to the
@@ -143,7 +152,11 @@ func (p *Poll) Run(ctx context.Context) error {
 func (p *Poll) paced(ctx context.Context) (int, error) {
 	pause(ctx, min(p.last.Add(pollDistance).Sub(p.deps.Now()), pollDistance), nil)
 	p.last = p.deps.Now()
+	if !p.lookout.look(ctx) {
+		return 0, p.pool.takeErr()
+	}
 	started, more, err := p.round(ctx)
+	p.lookout.looked(more, err)
 	if err == nil && !more {
 		started = 0
 	}
@@ -275,8 +288,15 @@ func (p *Poll) one(ctx context.Context, job ports.Job, claim ports.ClaimParams) 
 		return fmt.Errorf("poll %s: %w", job.Attempt.ID, err)
 	}
 	item.Input.Policy.Typical = p.typical.of(job.Attempt)
-	if err := p.applier.applyAll(ctx, item); err != nil {
+	results, err := p.applier.apply(ctx, item)
+	if err == nil {
+		err = faults(results)
+	}
+	if err != nil {
 		return fmt.Errorf("poll %s: %w", job.Attempt.ID, err)
+	}
+	if next := results[0].Decision.Attempt.NextPollAt; next != nil {
+		p.lookout.note(*next)
 	}
 	return nil
 }

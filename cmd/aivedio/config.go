@@ -134,6 +134,9 @@ type WorkConfig struct {
 	Submits int `yaml:"submits" env:"AIVEDIO_SUBMITS"`
 	Polls   int `yaml:"polls" env:"AIVEDIO_POLLS"`
 	Fetches int `yaml:"fetches" env:"AIVEDIO_FETCHES"`
+	// PollIndex keeps the moments at which polls are due in Redis as well, which
+	// spares looks at the database while nothing is due.
+	PollIndex bool `yaml:"poll_index" env:"AIVEDIO_POLL_INDEX"`
 	// SubmitTimeout bounds one call of a vendor's create. SubmitLease, at least 5 s
 	// more, is when a submit whose process died counts as unknown.
 	SubmitTimeout time.Duration `yaml:"submit_timeout" env:"AIVEDIO_SUBMIT_TIMEOUT"`
@@ -265,6 +268,9 @@ func (c Config) validateSplit(bad func(string, ...any)) {
 	}
 	if c.has(RoleDispatch) != c.has(RoleGateway) && c.Redis.URL == "" {
 		bad("redis.url is needed when dispatch and gateway run in different processes")
+	}
+	if c.Work.PollIndex && c.Redis.URL == "" {
+		bad("work.poll_index needs redis.url")
 	}
 }
 

@@ -56,9 +56,10 @@ func TestConfigFaults(t *testing.T) {
 		"quota of an account": {func(c *Config) {
 			c.Providers["replicate"].Accounts[0].Submits.Burst = 5
 		}, "quota: accounts.replicate:main needs both"},
-		"quota without Redis": {func(c *Config) { c.Quotas.Away = 0 }, "quotas.away"},
-		"no workers":          {func(c *Config) { c.Work.Polls = 0 }, "work:"},
-		"log format":          {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
+		"quota without Redis":    {func(c *Config) { c.Quotas.Away = 0 }, "quotas.away"},
+		"an index without Redis": {func(c *Config) { c.Work.PollIndex, c.Redis.URL = true, "" }, "work.poll_index"},
+		"no workers":             {func(c *Config) { c.Work.Polls = 0 }, "work:"},
+		"log format":             {func(c *Config) { c.LogFormat = "xml" }, "log_format"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

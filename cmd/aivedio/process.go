@@ -28,6 +28,7 @@ type process struct {
 	bus       ports.Bus
 	notifier  ports.Notifier
 	quota     ports.Quota
+	due       ports.DueIndex
 	providers ports.Providers
 	vendors   app.Vendors
 	tokens    *app.CallbackTokens
@@ -121,6 +122,9 @@ func (p *process) openNotifier(context.Context) error {
 	}
 	p.closers = append(p.closers, rdb.Close)
 	p.notifier = redisnotify.NewNotifier(rdb, redisnotify.NotifierConfig{Prefix: p.cfg.Redis.Prefix + ":", Logger: p.log})
+	if p.cfg.Work.PollIndex {
+		p.due = redisnotify.NewDueIndex(rdb, redisnotify.DueIndexConfig{Key: p.cfg.Redis.Prefix + ":due"})
+	}
 	p.quota = redisnotify.NewQuota(rdb, redisnotify.QuotaConfig{Prefix: p.cfg.Redis.Prefix + ":quota", LocalFraction: p.cfg.Quotas.Away, Logger: p.log})
 	p.closers = append(p.closers, p.notifier.Close)
 	return nil

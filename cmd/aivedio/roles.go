@@ -73,7 +73,7 @@ func (p *process) processLoops() ([]loop, error) {
 // pollLoops queries vendors and carries out cancellations: both only ask.
 func (p *process) pollLoops() ([]loop, error) {
 	q, err := app.NewPoll(app.PollDeps{
-		Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota, Gate: p.gate, Durations: p.store,
+		Env: p.outward(), Transitions: p.store, Work: p.store, Vendors: p.vendors, Quota: p.quota, Gate: p.gate, Durations: p.store, Due: p.due,
 	}, app.PollConfig{Concurrency: p.cfg.Work.Polls, Quota: p.cfg.queryQuota()})
 	if err != nil {
 		return nil, err

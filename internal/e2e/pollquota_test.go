@@ -33,7 +33,7 @@ const (
 // Without a single webhook, two workers bring every task to its end inside the
 // vendor's quota, and no job is asked for twice while it is leased.
 func TestPollAloneInsideQuota(t *testing.T) {
-	f, watch := newAskingFleet(t)
+	f, watch := newAskingFleet(t, fmt.Sprintf("AIVEDIO_POLLS=%d", askedCalls))
 	ctx, cancel := context.WithTimeout(t.Context(), askedPatience)
 	defer cancel()
 	db, err := pgx.Connect(ctx, f.deployment.Database)
@@ -77,7 +77,7 @@ func TestPollAloneInsideQuota(t *testing.T) {
 
 // newAskingFleet starts a vendor whose jobs fail after some seconds without a
 // word, one process that submits and two that poll, with their leases watched.
-func newAskingFleet(t *testing.T) (*fleet, *leasewatch.Watch) {
+func newAskingFleet(t *testing.T, env ...string) (*fleet, *leasewatch.Watch) {
 	t.Helper()
 	Binary(t) // before the services: it skips under -short
 	redis, db := testenv.Redis(t), testenv.EmptyPostgres(t)
@@ -101,20 +101,20 @@ func newAskingFleet(t *testing.T) (*fleet, *leasewatch.Watch) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.startRole("api", "api,submit", 1)
-	f.startRole("poll", "poll", 2)
+	f.startRole("api", "api,submit", 1, env...)
+	f.startRole("poll", "poll", 2, env...)
 	f.api.serve(f.processes["api"])
 	return f, watch
 }
 
 // startRole starts n processes and files them under the name.
-func (f *fleet) startRole(name, roles string, n int) {
+func (f *fleet) startRole(name, roles string, n int, env ...string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), startTimeout)
 	defer cancel()
 	for i := range n {
 		p := launch.New(launch.Spec{
-			Name: fmt.Sprintf("%s-%d", name, i+1), Path: Binary(f.t), Env: []string{fmt.Sprintf("AIVEDIO_POLLS=%d", askedCalls), "AIVEDIO_STOP_TIMEOUT=" + stopGrace.String()},
+			Name: fmt.Sprintf("%s-%d", name, i+1), Path: Binary(f.t), Env: append([]string{"AIVEDIO_STOP_TIMEOUT=" + stopGrace.String()}, env...),
 			Args: []string{"serve", "--config", f.config, "--listen", "127.0.0.1:0", "--roles", roles},
 		})
 		f.processes[name] = append(f.processes[name], p)
