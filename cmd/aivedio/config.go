@@ -60,6 +60,8 @@ type Config struct {
 	// LogFormat is json or text; LogLevel debug, info, warn or error.
 	LogFormat string `yaml:"log_format" env:"AIVEDIO_LOG_FORMAT"`
 	LogLevel  string `yaml:"log_level" env:"AIVEDIO_LOG_LEVEL"`
+	// CPUProfile is a file that takes a CPU profile of the whole run; empty makes none.
+	CPUProfile string `yaml:"cpu_profile" env:"AIVEDIO_CPU_PROFILE"`
 
 	Database  DatabaseConfig            `yaml:"database"`
 	Redis     RedisConfig               `yaml:"redis"`

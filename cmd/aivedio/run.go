@@ -33,6 +33,11 @@ type Hooks struct {
 // then what they share, within Config.StopTimeout.
 func Run(ctx context.Context, cfg Config, hooks Hooks) (err error) {
 	defer holdHeap()()
+	endProfile, err := profileCPU(cfg.CPUProfile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endProfile()) }()
 	log := hooks.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

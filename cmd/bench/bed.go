@@ -36,6 +36,8 @@ type bedSpec struct {
 	conns int
 	// peers are the databases that get a copy of ours before anything runs.
 	peers []string
+	// settings are further ones of the server.
+	settings map[string]string
 }
 
 // Every volley raises the progress of its tasks by progressStep percent, so that
@@ -51,7 +53,7 @@ func (b *bed) open(ctx context.Context, std output, dir string, spec bedSpec) (e
 	b.std, b.dir, b.conns, b.secrets = std, dir, spec.conns, launch.NewSecrets()
 	b.began = time.Now().Add(-time.Minute).Truncate(time.Millisecond)
 	std.say("starting PostgreSQL with fsync on")
-	if b.cluster, err = startCluster(ctx); err != nil {
+	if b.cluster, err = startCluster(ctx, spec.settings); err != nil {
 		return err
 	}
 	// They run already, as most jobs do that a delivery tells of, and their next query

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,12 +22,16 @@ const (
 type cluster struct{ *services.Postgres }
 
 // startCluster starts the server with the tables of the product in the database
-// of our side.
-func startCluster(ctx context.Context) (*cluster, error) {
-	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Database: oursDatabase, Settings: map[string]string{
+// of our side. Further settings win.
+func startCluster(ctx context.Context, extra ...map[string]string) (*cluster, error) {
+	settings := map[string]string{
 		"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "200",
 		"track_commit_timestamp": "on", // when exactly a transition was committed; both sides pay for it
-	}})
+	}
+	for _, more := range extra {
+		maps.Copy(settings, more)
+	}
+	pg, err := services.StartPostgres(ctx, services.PostgresOptions{Database: oursDatabase, Settings: settings})
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}

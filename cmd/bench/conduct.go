@@ -35,11 +35,11 @@ func (p printing) conduct(ctx context.Context, std output, r *report, s scenario
 			return errors.New("an older run of " + r.Scenario + " is needed to compare with, not one of " + old.scenario)
 		}
 	}
-	dir, err := os.MkdirTemp("", "aivedio-bench-*")
+	dir, remove, err := scratch()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.measure(ctx, r, dir); err != nil {
 		if text := s.complaints(); text != "" {
@@ -58,4 +58,10 @@ func (p printing) conduct(ctx context.Context, std output, r *report, s scenario
 		return err
 	}
 	return r.verdict()
+}
+
+// scratch makes a folder of a run's own.
+func scratch() (dir string, remove func() error, err error) {
+	dir, err = os.MkdirTemp("", "aivedio-bench-*")
+	return dir, func() error { return os.RemoveAll(dir) }, err
 }

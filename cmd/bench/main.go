@@ -21,6 +21,7 @@ type cli struct {
 	Ingest   ingestCmd   `cmd:"" help:"Webhooks over HTTP until the 2xx: acknowledged per second beside pgbench and one commit per delivery, the answer time at a paced rate, and an overload."`
 	Poll     pollCmd     `cmd:"" help:"A vendor that is only asked, inside the quota that it measures: lag, the worst second, leases, a killed worker, CPU per query, beside pgbench."`
 	Hot      hotCmd      `cmd:"" name:"hot-project" help:"All load in one project: transitions per second beside the same work one by one, and beside many projects."`
+	Profile  profileCmd  `cmd:"" help:"Where the time goes: functions of each role and statements of the server under load."`
 	Growth   growthCmd   `cmd:"" help:"What a delivery and a transition cost with 1, 2 and 4 million events stored."`
 	Load     loadCmd     `cmd:"" hidden:"" help:"Send what standard input says; the other scenarios start it."`
 }
