@@ -23,6 +23,7 @@ type cli struct {
 	Hot      hotCmd      `cmd:"" name:"hot-project" help:"All load in one project: transitions per second beside the same work one by one, and beside many projects."`
 	Profile  profileCmd  `cmd:"" help:"Where the time goes: functions of each role and statements of the server under load."`
 	Growth   growthCmd   `cmd:"" help:"What a delivery and a transition cost with 1, 2 and 4 million events stored."`
+	Relay    relayCmd    `cmd:"" help:"A backlog through the real broker by several relays: rows per second, order, gaps and losses, also under kill -9, beside the broker's client alone."`
 	Load     loadCmd     `cmd:"" hidden:"" help:"Send what standard input says; the other scenarios start it."`
 }
 
