@@ -1,8 +1,11 @@
 package pgstore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +41,9 @@ func (s *Store) Pending(ctx context.Context, params ports.PendingParams) ([]port
 			},
 		}}
 	}
+	slices.SortFunc(out, func(a, b ports.OutboxRow) int {
+		return cmp.Or(bytes.Compare(a.Event.ProjectID.ID[:], b.Event.ProjectID.ID[:]), cmp.Compare(a.Event.EventID, b.Event.EventID))
+	})
 	return out, nil
 }
 

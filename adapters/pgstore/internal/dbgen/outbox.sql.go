@@ -271,7 +271,6 @@ FROM (
 ) w
 JOIN outbox_events o ON o.id = w.outbox_id
 LEFT JOIN outbox_holds h ON h.project_id = o.project_id
-ORDER BY o.project_id, o.event_id
 `
 
 type OutboxPendingParams struct {
@@ -294,8 +293,8 @@ type OutboxPendingRow struct {
 	Tries            int32
 }
 
-// The oldest rows of the shards, in (project, event) order, without projects that
-// wait for a retry, are parked or are to be skipped.
+// The oldest rows of the shards, without projects that wait for a retry, are parked
+// or are to be skipped. The caller sorts them: here it was half of the cost.
 func (q *Queries) OutboxPending(ctx context.Context, arg *OutboxPendingParams) ([]OutboxPendingRow, error) {
 	rows, err := q.db.Query(ctx, outboxPending,
 		arg.Shards,
