@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/aivedio/aivedio/internal/e2e/backlog"
+	"github.com/aivedio/aivedio/internal/e2e/backlog/topic"
 	"github.com/aivedio/aivedio/internal/e2e/launch"
 	"github.com/aivedio/aivedio/internal/testenv/services"
 )
@@ -198,8 +199,8 @@ func (s *relayRun) topic() string {
 // drain has fresh relays share the shards, commits a backlog at once, and holds what
 // the broker got against it.
 func (s *relayRun) drain(ctx context.Context, shape backlog.Shape, kills int) (out drained, err error) {
-	topic := s.topic()
-	relays, err := s.relays(ctx, topic)
+	name := s.topic()
+	relays, err := s.relays(ctx, name)
 	if err != nil {
 		return out, err
 	}
@@ -224,7 +225,7 @@ func (s *relayRun) drain(ctx context.Context, shape backlog.Shape, kills int) (o
 	audit := backlog.NewAudit(want)
 	reading, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := backlog.ReadTopic(reading, s.broker.NameServer(), topic, topic+"-audit", int64(shape.Rows), audit); err != nil {
+	if err := topic.Read(reading, s.broker.NameServer(), name, name+"-audit", int64(shape.Rows), audit); err != nil {
 		return out, invalid("%v", err)
 	}
 	out = drained{Finding: audit.Finding(), Rows: shape.Rows, Kills: kills}

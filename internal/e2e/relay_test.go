@@ -14,6 +14,7 @@ import (
 	"github.com/aivedio/aivedio/adapters/pgstore"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/internal/e2e/backlog"
+	"github.com/aivedio/aivedio/internal/e2e/backlog/topic"
 	"github.com/aivedio/aivedio/internal/e2e/launch"
 	"github.com/aivedio/aivedio/internal/testenv"
 	"github.com/aivedio/aivedio/internal/wire"
@@ -108,7 +109,7 @@ func (r *relayRig) audit() backlog.Finding {
 	ctx, cancel := context.WithTimeout(r.t.Context(), relayTimeout)
 	defer cancel()
 	a := backlog.NewAudit(r.want)
-	if err := backlog.ReadTopic(ctx, r.rocket.NameServer, r.topic, r.topic+"-audit", int64(r.rows), a); err != nil {
+	if err := topic.Read(ctx, r.rocket.NameServer, r.topic, r.topic+"-audit", int64(r.rows), a); err != nil {
 		r.t.Error(err)
 	}
 	f := a.Finding()

@@ -1,4 +1,5 @@
-package backlog
+// Package topic reads a broker's topic from outside of the product.
+package topic
 
 import (
 	"context"
@@ -12,18 +13,19 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/rlog"
 
+	"github.com/aivedio/aivedio/internal/e2e/backlog"
 	"github.com/aivedio/aivedio/internal/wire"
 )
 
 // quiet is how long nothing may come before a topic counts as read.
 const quiet = 5 * time.Second
 
-// ReadTopic shows the audit everything that a topic holds, each queue from its
+// Read shows the audit everything that a topic holds, each queue from its
 // beginning and in its order, with the broker's own client and none of the
 // product's. It returns when at least want messages were read and none came for a
 // while; when ctx ends first, what is missing is for the audit to say. group is a
 // name that no other reader had.
-func ReadTopic(ctx context.Context, nameServer, topic, group string, want int64, audit *Audit) error {
+func Read(ctx context.Context, nameServer, topic, group string, want int64, audit *backlog.Audit) error {
 	rlog.SetLogLevel("error")
 	r := &reader{audit: audit, next: map[int]int64{}, came: make(chan struct{}, 1)}
 	client, err := rocketmq.NewPushConsumer(
@@ -53,7 +55,7 @@ type reader struct {
 	came chan struct{}
 
 	mu      sync.Mutex
-	audit   *Audit
+	audit   *backlog.Audit
 	next    map[int]int64 // offset by queue: the client may deliver again
 	count   int64
 	failure error
