@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aivedio/aivedio/adapters/providers/internal/jsonbody"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -33,10 +34,10 @@ func (c *Caller) Create(ctx context.Context, r Request, as Reading) (ports.Submi
 	}
 	obs, err := as.Read(answer.Body)
 	if err != nil {
-		return ports.SubmitResult{}, unreadable(err)
+		return ports.SubmitResult{}, unreadable(err, answer.Body)
 	}
 	if obs.ProviderTaskID == "" {
-		return ports.SubmitResult{}, Malformed("no_id", errors.New("a created job without an id"))
+		return ports.SubmitResult{}, shaped(Malformed("no_id", errors.New("a created job without an id")), answer.Body)
 	}
 	stamp(&obs, domain.SourceSubmit, answer)
 	return ports.SubmitResult{ProviderTaskID: obs.ProviderTaskID, Observation: &obs}, nil
@@ -59,7 +60,7 @@ func (c *Caller) Query(ctx context.Context, r Request, id string, as Reading) (p
 		return ports.QueryResult{}, as.explained(failure, answer)
 	}
 	if err != nil {
-		return ports.QueryResult{}, unreadable(err)
+		return ports.QueryResult{}, unreadable(err, answer.Body)
 	}
 	stamp(&obs, domain.SourcePoll, answer)
 	next := RetryAfter
@@ -83,10 +84,16 @@ func (r Reading) explained(failure *ports.ProviderError, answer *Answer) error {
 	return failure
 }
 
-func unreadable(err error) error {
+func unreadable(err error, body []byte) error {
 	var said *ports.ProviderError
 	if errors.As(err, &said) {
 		return said
 	}
-	return Malformed("bad_body", err)
+	return shaped(Malformed("bad_body", err), body)
+}
+
+// shaped adds the outline of the answer, for whoever has to mend the adapter.
+func shaped(e *ports.ProviderError, body []byte) *ports.ProviderError {
+	e.Shape = jsonbody.Shape(body)
+	return e
 }
