@@ -37,6 +37,8 @@ type Config struct {
 	Outbox    ports.OutboxDesk
 	Durations ports.Durations
 	Resolve   *app.Resolve
+	// Accounts shows operators the provider accounts.
+	Accounts *app.Accounts
 	// Watched is told of each read of a project's state and of each stream; nil for
 	// nobody. It must not block.
 	Watched func(domain.ProjectID)
@@ -168,7 +170,7 @@ func (c Config) Validate() error {
 	check(!c.hasAssets() || (c.Reader != nil && len(c.SigningKeys) > 0), "Media needs Reader and SigningKeys")
 	check(c.Events == nil || c.Reader != nil, "Events needs Reader")
 	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Outbox != nil && c.Durations != nil), "Resolve needs Inbox, Requeue, Desk, Outbox and Durations")
-	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Events == nil), "Access is missing")
+	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Accounts == nil && c.Events == nil), "Access is missing")
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")
 	}

@@ -200,6 +200,9 @@ func (f *fixture) config(store ports.Store) Config {
 		Cancel:  must(app.NewCancel(commands)),
 		Retry:   must(app.NewRetry(app.RetryDeps{CommandDeps: commands, Tokens: f.tokens})),
 		Requeue: must(app.NewRequeue(app.RequeueDeps{Env: env, DeadLetters: store})),
+		Accounts: must(app.NewAccounts(app.AccountsDeps{
+			Env: env, Health: store, Vendors: app.NewVendors(acmeOnly{}), Queries: app.QuotaConfig{Account: app.Rate{PerSecond: 2.5, Burst: 5}},
+		})),
 		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
 		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
 		Reader:  store, Inbox: store, Desk: store, Outbox: store, Durations: store, Media: files{[]byte("0123456789")},

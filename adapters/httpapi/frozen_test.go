@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aivedio/aivedio/app"
 	"github.com/aivedio/aivedio/domain"
 	"github.com/aivedio/aivedio/ports"
 )
@@ -124,6 +125,10 @@ func (s *frozenStore) Conflict(ctx context.Context, _ int64) (ports.ConflictRow,
 	return frozen[ports.ConflictRow](ctx, s)
 }
 
+func (s *frozenStore) AccountHealth(ctx context.Context) ([]ports.AccountHealth, error) {
+	return frozen[[]ports.AccountHealth](ctx, s)
+}
+
 // frozenFixture is a fixture whose store froze after a task was submitted.
 func frozenFixture(t *testing.T, limit time.Duration) (f *fixture, store *frozenStore, task string) {
 	t.Helper()
@@ -144,11 +149,15 @@ func frozenFixture(t *testing.T, limit time.Duration) (f *fixture, store *frozen
 func TestFrozenDatabase(t *testing.T) {
 	t.Parallel()
 	f, store, task := frozenFixture(t, time.Millisecond)
-	fill := strings.NewReplacer("{project_id}", f.project, "{task_id}", task, "{asset_id}", strings.Replace(task, "tsk_", "ast_", 1), "{id}", "1", "{project}", f.project)
+	fill := strings.NewReplacer("{project_id}", f.project, "{task_id}", task, "{asset_id}", strings.Replace(task, "tsk_", "ast_", 1), "{id}", "1", "{project}", f.project,
+		"{provider}", "acme", "{account}", "main")
 	bodies := map[string]string{
 		"/projects/{project_id}/tasks": goodSubmit, "/admin/inbox/{id}/requeue": `{"reason":"r"}`, "/admin/inbox/requeue": `{"reason":"r"}`,
 		"/admin/conflicts/{id}/resolve": `{"resolution":"ignore","reason":"r"}`, "/admin/cases/{id}/resolve": `{"resolution":"abandon","reason":"r"}`,
 		"/admin/outbox/{project}/unpark": `{"reason":"r"}`,
+	}
+	for _, action := range app.AccountActions() {
+		bodies["/admin/providers/{provider}/{account}/"+string(action)] = `{"reason":"r"}`
 	}
 	skipped := map[string]bool{"/healthz": true, "/metrics": true, "/openapi.json": true, "/asyncapi.json": true}
 	for _, rt := range f.server.routes() {

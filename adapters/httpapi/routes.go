@@ -25,6 +25,9 @@ func (s *Server) routes() []route {
 	if s.cfg.hasDesk() {
 		all = append(all, s.adminRoutes()...)
 	}
+	if s.cfg.Accounts != nil {
+		all = append(all, s.accountRoutes()...)
+	}
 	all = append(all, s.callbackRoutes()...)
 	all = append(all, s.healthRoutes()...)
 	return append(all,

@@ -96,12 +96,15 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 	command := app.CommandDeps{Env: r.env, Transitions: r.store, Reader: r.store, Vendors: r.vendors}
 	cfg.Reader, cfg.Inbox, cfg.Desk, cfg.Outbox, cfg.Durations = r.store, r.store, r.store, r.store, r.store
 	cfg.Media, cfg.SigningKeys = r.media, keys
-	var faults [5]error
+	var faults [6]error
 	cfg.Submit, faults[0] = app.NewSubmit(app.SubmitDeps{Env: r.env, Transitions: r.store, Vendors: r.vendors, Tokens: r.tokens}, prices)
 	cfg.Cancel, faults[1] = app.NewCancel(command)
 	cfg.Retry, faults[2] = app.NewRetry(app.RetryDeps{CommandDeps: command, Tokens: r.tokens, Submit: prices})
 	cfg.Resolve, faults[3] = app.NewResolve(app.ResolveDeps{CommandDeps: command, Desk: r.store})
 	cfg.Requeue, faults[4] = app.NewRequeue(app.RequeueDeps{Env: r.env, DeadLetters: r.store})
+	cfg.Accounts, faults[5] = app.NewAccounts(app.AccountsDeps{
+		Env: r.env, Health: r.store, Vendors: r.vendors, Submits: r.cfg.submitQuota(), Queries: r.cfg.queryQuota(),
+	})
 	return errors.Join(faults[:]...)
 }
 
