@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,10 +27,14 @@ func vendorClient(cfg Config) *http.Client {
 }
 
 type providerCmd struct {
-	List providerListCmd `cmd:"" help:"Print what every vendor can do."`
+	List    providerListCmd    `cmd:"" help:"Print what every vendor can do, and how the accounts of a running server are."`
+	Open    providerOpenCmd    `cmd:"" help:"Stop all calls with an account until it is closed again."`
+	Close   providerCloseCmd   `cmd:"" help:"Close an account's breaker and forget its throttling."`
+	Release providerReleaseCmd `cmd:"" help:"End an account's quarantine."`
 }
 
 type providerListCmd struct {
+	remote
 	JSON bool `help:"Print JSON."`
 }
 
@@ -76,19 +81,31 @@ func shortly(d time.Duration) string {
 	return s
 }
 
-// Run prints the capabilities of all adapters, configured or not.
-func (cmd providerListCmd) Run(std streams) error {
+// Run prints the capabilities of all adapters, configured or not, and the accounts
+// of the server, where there is one.
+func (cmd providerListCmd) Run(ctx context.Context, std streams) error {
+	accounts, err := cmd.accounts(ctx)
+	if err != nil {
+		return err
+	}
 	views := []vendorView{}
 	for _, c := range providers.Capabilities() {
 		views = append(views, viewOfVendor(c))
 	}
 	if cmd.JSON {
-		return std.json(map[string]any{"providers": views})
+		answer := map[string]any{"providers": views}
+		if accounts != nil {
+			answer["accounts"] = accounts
+		}
+		return std.json(answer)
 	}
 	yes := strconv.FormatBool
 	rows := [][]string{{"VENDOR", "WEBHOOK", "TRUST", "INTERMEDIATE", "CANCEL", "LOOKUP", "REPLAY", "OUTPUT LIFETIME", "LONGEST NORMAL"}}
 	for _, v := range views {
 		rows = append(rows, []string{v.Name, v.Webhook, v.Trust, yes(v.Intermediate), yes(v.Cancel), yes(v.Lookup), yes(v.Replay), orElse(v.OutputLifetime, "not documented"), v.LongestNormal})
 	}
-	return std.table(rows)
+	if err := std.table(rows); err != nil || accounts == nil {
+		return err
+	}
+	return cmd.accountTable(std, accounts)
 }
