@@ -70,6 +70,7 @@ type Config struct {
 	Secrets   SecretsConfig             `yaml:"secrets"`
 	Work      WorkConfig                `yaml:"work"`
 	Quotas    QuotasConfig              `yaml:"quotas"`
+	Health    HealthConfig              `yaml:"health"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
 
 	// AllowPrivate lets callbacks be http and downloads reach private addresses:
@@ -193,6 +194,7 @@ func DefaultConfig() Config {
 		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events", GroupPrefix: "aivedio-"},
 		Media:    MediaConfig{MaxBytes: 2 << 30},
 		Quotas:   QuotasConfig{Away: 0.1},
+		Health:   defaultHealth(),
 		Work: WorkConfig{
 			Processors: 2, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
@@ -222,6 +224,7 @@ func (c Config) Validate() error {
 	c.validateSplit(bad)
 	c.validateSecrets(bad)
 	c.validateProviders(bad)
+	c.Health.validate(bad)
 	c.validateQuotas(bad)
 	if (c.has(RoleMedia) || c.has(RoleAPI)) && c.Media.Dir == "" {
 		bad("media.dir (AIVEDIO_MEDIA_DIR) is needed by the roles media and api")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,36 @@ import (
 	"github.com/aivedio/aivedio/internal/wire"
 	"github.com/aivedio/aivedio/ports"
 )
+
+// The settings of the file reach the gate, the others stay, and what cannot be meant
+// is named.
+func TestHealthFromFile(t *testing.T) {
+	t.Parallel()
+	cfg, err := LoadConfig(configFrom(t, "health: {failures: 3, auth_open_for: 2m, malformed: 7, quarantine_probe: 90s}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, wire, normal := cfg.Health.gate(), cfg.Health.tripwire(), domain.HealthPolicy{}.WithDefaults()
+	if wire.Consecutive != 3 || gate.Malformed != 7 || gate.Policy.Quarantine != 90*time.Second ||
+		gate.Policy.Auth != (domain.Interval{Base: 2 * time.Minute, Cap: normal.Auth.Cap}) || gate.Policy.Transport != normal.Transport {
+		t.Errorf("%+v, %+v", gate, wire)
+	}
+	if err := gate.Validate(); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		"failures: 0": "failures", "failure_ratio: 1.5": "failure_ratio", "open_for: 10m": "open_most",
+		"auth_open_most: 1s": "auth_open_most", "throttle_window: 1ms": "throttle_window",
+	} {
+		cfg, err := LoadConfig(configFrom(t, "health: {"+text+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
 
 // moodyVendor answers every query in the same way.
 type moodyVendor struct {
