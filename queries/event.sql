@@ -19,7 +19,7 @@ SELECT project_id, last_event_id FROM project_streams WHERE project_id = ANY(@pr
 --
 -- Each row is an event with the task behind it; the newest one of a task is final
 -- and carries the version that the task had when it was locked. The message lacks
--- its number and its time, which are put before its closing brace.
+-- its number, its time and its closing brace, which are put behind it.
 WITH input AS (
     SELECT unnest(@ords::int[]) AS ord, unnest(@tenant_ids::uuid[]) AS tenant_id, unnest(@project_ids::uuid[]) AS project_id,
         unnest(@user_ids::uuid[]) AS user_id, unnest(@task_ids::uuid[]) AS task_id, unnest(@attempt_ids::uuid[]) AS attempt_id,
@@ -57,8 +57,8 @@ WITH input AS (
 ), outbox AS (
     INSERT INTO outbox_events (shard, project_id, event_id, aggregate_type, aggregate_id, aggregate_version, event_type, payload, created_at)
     SELECT o.shard, o.project_id, o.event_id, 'task', o.task_id, o.version, o.event_type,
-        (left(o.message, -1) || ',"event_id":' || o.event_id || ',"occurred_at":"'
-            || to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}')::json,
+        concat(o.message, ',"event_id":', o.event_id, ',"occurred_at":"',
+            to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '"}')::json,
         o.at
     FROM numbered o
     ORDER BY o.ord

@@ -20,6 +20,7 @@ func (u *unit) queueEvents(ctx context.Context, p *pipeline, q *dbgen.Queries) {
 		return
 	}
 	params := dbgen.EventAppendParams{Now: at(u.now)}
+	reserve(&params, len(u.events))
 	for i, e := range u.events {
 		addEvent(&params, int32(i), e.Event)
 		c := u.changed[e.TaskID]

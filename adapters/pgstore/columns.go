@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"cmp"
+	"reflect"
 	"time"
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
@@ -11,6 +12,17 @@ import (
 )
 
 // The statements take one array per column; these functions add a row to them.
+
+// reserve gives every array of a statement's parameters room for n rows: arrays that
+// grow by themselves were a tenth of the processor's CPU. params points to a struct.
+func reserve(params any, n int) {
+	v := reflect.ValueOf(params).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice {
+			f.Set(reflect.MakeSlice(f.Type(), 0, n))
+		}
+	}
+}
 
 func addAttempt(p *dbgen.AttemptUpdateManyParams, a domain.Attempt) {
 	p.Ids, p.ProviderTaskIds = append(p.Ids, uid(a.ID.ID)), append(p.ProviderTaskIds, a.ProviderTaskID)

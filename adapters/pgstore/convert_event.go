@@ -3,6 +3,7 @@ package pgstore
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
 	"github.com/aivedio/aivedio/domain"
@@ -38,10 +39,10 @@ type openMessage struct {
 	OccurredAt *string `json:"occurred_at,omitempty"`
 }
 
-// messageText is the bus message without its event_id and occurred_at, which
-// only the locked stream can give: the statement adds them.
+// messageText is the bus message without its event_id, its occurred_at, which
+// only the locked stream can give, and its closing brace: the statement adds them.
 func messageText(e domain.Event) string {
-	return mustJSON(openMessage{Message: wire.MessageOf(ports.StoredEvent{Event: e})})
+	return strings.TrimSuffix(mustJSON(openMessage{Message: wire.MessageOf(ports.StoredEvent{Event: e})}), "}")
 }
 
 func mustJSON(v any) string {

@@ -51,7 +51,7 @@ func TestDeadWorkers(t *testing.T) {
 		t.Errorf("the neighbour is at version %d, want %d", got, before+1)
 	}
 	dead, err := s.Troubled(t.Context(), ports.TroubledFilter{Limit: 10})
-	if err != nil || len(dead) != 1 || string(dead[0].Payload) != "deadly" || dead[0].LastError != "worker_died" {
+	if err != nil || len(dead) != 1 || dead[0].DedupKey != "deadly" || dead[0].LastError != "worker_died" {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 }

@@ -141,6 +141,7 @@ func (b *batch) queueOutcomes(ctx context.Context, p *pipeline) {
 	q := dbgen.New(p)
 	if len(b.settled) > 0 {
 		params := dbgen.InboxOutcomeInsertManyParams{Now: at(b.now)}
+		reserve(&params, len(b.settled))
 		for _, o := range b.settled {
 			params.InboxIds, params.Verdicts = append(params.InboxIds, o.id), append(params.Verdicts, string(o.Kind))
 			params.Reasons = append(params.Reasons, string(o.Reason))

@@ -35,6 +35,7 @@ func (u *unit) queueAttempts(ctx context.Context, q *dbgen.Queries) {
 		return
 	}
 	var p dbgen.AttemptUpdateManyParams
+	reserve(&p, len(u.dirty))
 	for _, id := range u.dirty {
 		addAttempt(&p, u.attempts[id])
 	}
@@ -109,6 +110,7 @@ func (u *unit) queueCases(ctx context.Context, q *dbgen.Queries, moves []caseMov
 func (u *unit) queueObserved(ctx context.Context, q *dbgen.Queries) {
 	if len(u.observed) > 0 {
 		p := dbgen.ObservationInsertManyParams{Now: at(u.now)}
+		reserve(&p, len(u.observed))
 		for i, o := range u.observed {
 			addObserved(&p, int32(i), o, u.now)
 		}

@@ -89,6 +89,7 @@ func (s *Store) receiveOnce(ctx context.Context, rows []ports.InboxRow, order []
 
 func (s *Store) inboxInsert(rows []ports.InboxRow, order []int) *dbgen.InboxInsertManyParams {
 	p := &dbgen.InboxInsertManyParams{}
+	reserve(p, len(order))
 	now := s.now()
 	for _, i := range order {
 		r := rows[i]

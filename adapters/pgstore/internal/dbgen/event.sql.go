@@ -49,8 +49,8 @@ WITH input AS (
 ), outbox AS (
     INSERT INTO outbox_events (shard, project_id, event_id, aggregate_type, aggregate_id, aggregate_version, event_type, payload, created_at)
     SELECT o.shard, o.project_id, o.event_id, 'task', o.task_id, o.version, o.event_type,
-        (left(o.message, -1) || ',"event_id":' || o.event_id || ',"occurred_at":"'
-            || to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}')::json,
+        concat(o.message, ',"event_id":', o.event_id, ',"occurred_at":"',
+            to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '"}')::json,
         o.at
     FROM numbered o
     ORDER BY o.ord
@@ -126,7 +126,7 @@ type EventAppendRow struct {
 //
 // Each row is an event with the task behind it; the newest one of a task is final
 // and carries the version that the task had when it was locked. The message lacks
-// its number and its time, which are put before its closing brace.
+// its number, its time and its closing brace, which are put behind it.
 func (q *Queries) EventAppend(ctx context.Context, arg *EventAppendParams) ([]EventAppendRow, error) {
 	rows, err := q.db.Query(ctx, eventAppend,
 		arg.Ords,
