@@ -48,7 +48,7 @@ fuzz: ## Run each fuzz target for a few seconds (FUZZTIME=5s)
 	GO="$(GO)" tools/fuzz.sh $(or $(FUZZTIME),5s)
 
 .PHONY: bench
-bench: bench-prerequisites ## Measure callbacks and transitions against pgbench (SCENARIO=converge DURATION=20)
+bench: bench-prerequisites ## Measure callbacks and transitions against pgbench (SCENARIO=converge DURATION=20; docs/performance.md lists the scenarios)
 	$(GO) run ./cmd/bench $(or $(SCENARIO),converge) --seconds $(or $(DURATION),20)
 
 .PHONY: services
