@@ -105,7 +105,7 @@ func (b *bundle) build(transitions ports.Transitions, work ports.Work) {
 	b.process, errs[3] = app.NewProcess(app.ProcessDeps{Env: b.env, Inbox: b.store, Vendors: vendors}, app.ProcessConfig{})
 	b.poll, errs[4] = app.NewPoll(app.PollDeps{Env: b.env, Transitions: transitions, Work: work, Vendors: vendors, Gate: b.gate}, app.PollConfig{})
 	b.sweep, errs[5] = app.NewSweep(app.SweepDeps{
-		Env: b.env, Transitions: transitions, Inbox: b.store, Work: work, Desk: b.store, Vendors: vendors,
+		Env: b.env, Transitions: transitions, Inbox: b.store, Work: work, Desk: b.store, Log: b.store, Vendors: vendors,
 	}, app.SweepConfig{})
 	b.must(errors.Join(errs[:]...))
 }

@@ -82,5 +82,6 @@ func AllMetrics() []*Metric {
 		MetricMedia, MetricMediaBytes, MetricCancels, MetricSwept, MetricLoopErrors,
 		MetricWebhookSilence, MetricPollPace,
 		MetricBreaker, MetricBreakerMoves, MetricConcurrency, MetricQuarantined, MetricThrottles, MetricPutOff,
+		MetricSweepRuns, MetricSweepTime, MetricExpired, MetricWaitingRows, MetricWaitingAge, MetricPartitionDays,
 	}
 }

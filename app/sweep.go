@@ -27,6 +27,8 @@ type SweepConfig struct {
 	ExpiredEvery time.Duration
 	// DurationsEvery is for the learned durations of jobs; 1 min when zero.
 	DurationsEvery time.Duration
+	// MeasureEvery is for the books and for what waits; 10 s when zero.
+	MeasureEvery time.Duration
 	// Batch is how many rows one run of a chore takes; 500 when zero. A chore that
 	// took as many runs again at once.
 	Batch int
@@ -47,6 +49,7 @@ func (c SweepConfig) WithDefaults() SweepConfig {
 	c.HeadsEvery = cmp.Or(c.HeadsEvery, 5*time.Minute)
 	c.ExpiredEvery = cmp.Or(c.ExpiredEvery, 10*time.Minute)
 	c.DurationsEvery = cmp.Or(c.DurationsEvery, time.Minute)
+	c.MeasureEvery = cmp.Or(c.MeasureEvery, 10*time.Second)
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxErrors = cmp.Or(c.MaxErrors, 8)
 	c.OrphanFor = cmp.Or(c.OrphanFor, 24*time.Hour)
@@ -56,7 +59,7 @@ func (c SweepConfig) WithDefaults() SweepConfig {
 
 // Validate joins every fault.
 func (c SweepConfig) Validate() error {
-	if c.ProgressEvery < 0 || c.InboxEvery < 0 || c.OverdueEvery < 0 || c.HeadsEvery < 0 || c.ExpiredEvery < 0 || c.DurationsEvery < 0 ||
+	if c.ProgressEvery < 0 || c.InboxEvery < 0 || c.OverdueEvery < 0 || c.HeadsEvery < 0 || c.ExpiredEvery < 0 || c.MeasureEvery < 0 || c.DurationsEvery < 0 ||
 		c.Batch < 0 || c.MaxErrors < 0 || c.OrphanFor < 0 || c.StuckAfter < 0 {
 		return errors.New("sweep: a period or limit is negative")
 	}
@@ -71,6 +74,7 @@ type SweepDeps struct {
 	Inbox       ports.Inbox
 	Work        ports.Work
 	Desk        ports.Desk
+	Log         ports.SweepLog
 	Durations   ports.Durations
 	Vendors     Vendors
 }
@@ -82,6 +86,9 @@ type Sweep struct {
 	cfg     SweepConfig
 	applier *applier
 	chores  []*chore
+	book    sweepBook
+	// fewDays is whether the alarm about partitions was raised.
+	fewDays bool
 }
 
 // chore is one periodic duty.
@@ -97,7 +104,7 @@ type chore struct {
 func NewSweep(deps SweepDeps, cfg SweepConfig) (*Sweep, error) {
 	err := errors.Join(deps.Env.Validate(), cfg.Validate(), required("sweep", map[string]bool{
 		"Transitions": deps.Transitions != nil, "Inbox": deps.Inbox != nil, "Work": deps.Work != nil,
-		"Desk": deps.Desk != nil, "Vendors": deps.Vendors.providers != nil,
+		"Desk": deps.Desk != nil, "Log": deps.Log != nil, "Vendors": deps.Vendors.providers != nil,
 	}))
 	if err != nil {
 		return nil, err
@@ -111,6 +118,7 @@ func NewSweep(deps SweepDeps, cfg SweepConfig) (*Sweep, error) {
 		{name: "heads", every: cfg.HeadsEvery, do: s.heads},
 		{name: "expired", every: cfg.ExpiredEvery, do: s.expired},
 	}
+	s.chores = append(s.chores, &chore{name: "measure", every: cfg.MeasureEvery, do: s.measure})
 	if deps.Durations != nil {
 		s.chores = append(s.chores, &chore{name: "durations", every: cfg.DurationsEvery, do: s.durations})
 	}
@@ -128,15 +136,13 @@ func (s *Sweep) Step(ctx context.Context) (worked int, err error) {
 		}
 		c.next = now.Add(time.Duration(float64(c.every) * s.deps.Jitter()))
 		n, err := c.do(ctx)
+		s.report(c, now, n, err)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("sweep %s: %w", c.name, err))
 			continue
 		}
 		if n >= s.cfg.Batch {
 			c.next = now // there is more
-		}
-		if n > 0 {
-			s.deps.Metrics.Add(MetricSwept, float64(n), c.name)
 		}
 		worked += n
 	}
@@ -223,7 +229,13 @@ func (s *Sweep) heads(ctx context.Context) (int, error) {
 	return len(repaired), nil
 }
 
-// expired removes what is past its time.
-func (s *Sweep) expired(ctx context.Context) (int, error) {
-	return s.deps.Desk.CleanExpired(ctx, s.deps.Now(), s.cfg.Batch)
+// expired removes what is past its time. It counts as the kind that lost the most,
+// since that says whether there is more.
+func (s *Sweep) expired(ctx context.Context) (most int, err error) {
+	removed, err := s.deps.Desk.CleanExpired(ctx, s.deps.Now(), s.cfg.Batch)
+	for kind, n := range removed {
+		s.deps.Metrics.Add(MetricExpired, float64(n), kind)
+		most = max(most, n)
+	}
+	return most, err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/aivedio/aivedio/ports"
 )
 
-// gauges remembers the newest value of each gauge.
+// gauges remembers the newest value of each gauge and the sum of each counter.
 type gauges struct {
 	app.NopMetrics
 	mu   sync.Mutex
@@ -33,6 +33,10 @@ func (g *gauges) Set(m *app.Metric, value float64, labels ...string) {
 		g.seen = map[string]float64{}
 	}
 	g.seen[m.Name+" "+strings.Join(labels, " ")] = value
+}
+
+func (g *gauges) Add(m *app.Metric, n float64, labels ...string) {
+	g.Set(m, g.get(m, labels...)+n, labels...)
 }
 
 func (g *gauges) get(m *app.Metric, labels ...string) float64 {

@@ -24,9 +24,10 @@ type Desk interface {
 	RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID, error)
 	// CleanExpired removes idempotency keys and other rows past their time, at
 	// most limit of each kind, and makes the partitions of the coming days. It
-	// returns how many rows the kind with the most has lost: at limit there are
-	// more. A kind that fails does not keep the others.
-	CleanExpired(ctx context.Context, now time.Time, limit int) (int, error)
+	// returns how many rows each kind has lost: at limit there are more. A kind that
+	// fails does not keep the others, and what the others lost is returned with the
+	// error. Safe on several nodes at once.
+	CleanExpired(ctx context.Context, now time.Time, limit int) (map[string]int, error)
 }
 
 // Case is something that a person has to decide.

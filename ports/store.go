@@ -16,6 +16,7 @@ type Store interface {
 	BusRetries
 	Access
 	Desk
+	SweepLog
 	Health
 	WebhookHealth
 }

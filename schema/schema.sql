@@ -64,7 +64,7 @@ CREATE TABLE stream_tickets (
     created_at  TIMESTAMPTZ NOT NULL DEFAULT now(),
     expires_at  TIMESTAMPTZ NOT NULL,
     used_at     TIMESTAMPTZ
-);
+) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05); -- every row is dead within minutes
 
 CREATE INDEX idx_stream_tickets_expiry ON stream_tickets (expires_at);
 
@@ -409,10 +409,16 @@ CREATE TABLE provider_callback_inbox (
     last_error_code       TEXT,
     processed_at          TIMESTAMPTZ,
     CONSTRAINT uq_provider_callback_dedup UNIQUE (provider, dedup_key)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+
+-- Each row is rewritten once, narrow, when its payload is removed, and deleted when
+-- its key is not needed any more: about as many dead rows a day as new ones. A fifth
+-- of a week's rows would be a day and a half of them, so vacuum comes at a twentieth,
+-- and what it frees takes in the coming rows.
 
 CREATE INDEX idx_callback_inbox_waiting ON provider_callback_inbox (next_retry_at, id) WHERE process_status IN ('retry', 'orphan');
 CREATE INDEX idx_callback_inbox_troubled ON provider_callback_inbox (id) WHERE process_status IN ('dead', 'retry', 'orphan');
+CREATE INDEX idx_callback_inbox_dead ON provider_callback_inbox (processed_at) WHERE process_status = 'dead';
 CREATE INDEX idx_callback_inbox_received ON provider_callback_inbox USING brin (received_at);
 
 -- The work queue beside the inbox. shard brings the rows of one job to one
@@ -430,7 +436,7 @@ CREATE TABLE inbox_outcomes (
     verdict      TEXT        NOT NULL CHECK (verdict IN ('applied', 'unchanged', 'needs_query', 'ignored', 'conflict')),
     reason       TEXT        NOT NULL DEFAULT '',
     processed_at TIMESTAMPTZ NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 -- What each worker has in hand, written before the transaction that applies it:
 -- after a death this is how the rows are known that may have caused it.
@@ -484,6 +490,7 @@ CREATE TABLE conflicts (
 CREATE UNIQUE INDEX uq_conflict_open ON conflicts (subject, kind, got) WHERE closed_at IS NULL;
 CREATE INDEX idx_conflicts_task ON conflicts (task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX idx_conflicts_open ON conflicts (opened_at) WHERE closed_at IS NULL;
+CREATE INDEX idx_conflicts_closed ON conflicts (closed_at) WHERE closed_at IS NOT NULL;
 
 CREATE TABLE cases (
     id         BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -497,6 +504,7 @@ CREATE TABLE cases (
 
 CREATE UNIQUE INDEX uq_case_open ON cases (attempt_id, kind) WHERE closed_at IS NULL;
 CREATE INDEX idx_cases_open ON cases (opened_at) WHERE closed_at IS NULL;
+CREATE INDEX idx_cases_closed ON cases (closed_at) WHERE closed_at IS NOT NULL;
 
 CREATE TABLE assets (
     id           UUID        PRIMARY KEY,
@@ -524,7 +532,7 @@ CREATE TABLE idempotency_keys (
     created_at TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT pk_idempotency PRIMARY KEY (tenant_id, scope, key)
-);
+) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05); -- a day's rows go as a day's rows come
 
 CREATE INDEX idx_idempotency_expiry ON idempotency_keys (expires_at);
 
@@ -639,6 +647,27 @@ CREATE TABLE webhook_health (
 
 CREATE INDEX idx_webhook_health_slice ON webhook_health (slice);
 
+-- ---------------------------------------------------------------- sweep
+
+-- What each chore of the sweep did last, wherever it ran, and in all.
+CREATE TABLE sweep_runs (
+    chore        TEXT        PRIMARY KEY,
+    last_at      TIMESTAMPTZ NOT NULL,
+    last_rows    BIGINT      NOT NULL,
+    last_took_ms BIGINT      NOT NULL,
+    failed_at    TIMESTAMPTZ,
+    runs         BIGINT      NOT NULL,
+    rows         BIGINT      NOT NULL,
+    errors       BIGINT      NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
+
+-- Up to which row a chore has come that goes through a table in its order. Its row
+-- is the lock that keeps two nodes from doing the same part.
+CREATE TABLE sweep_marks (
+    name  TEXT   PRIMARY KEY,
+    value BIGINT NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 100);
+
 -- ---------------------------------------------------------------- functions
 
 -- Makes the daily partitions from yesterday to the given number of days ahead
@@ -724,3 +753,4 @@ END
 $$;
 
 INSERT INTO relay_shards (shard) SELECT generate_series(0, 63);
+INSERT INTO sweep_marks (name, value) VALUES ('payloads', 0);

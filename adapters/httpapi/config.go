@@ -30,10 +30,12 @@ type Config struct {
 	Media ports.Media
 	// Events streams; it needs Reader.
 	Events Events
-	// Inbox, Requeue, Desk, Outbox, Durations and Resolve are the operators' desk; all or none.
+	// Inbox, Requeue, Desk, Sweeps, Outbox, Durations and
+	// Resolve are the operators' desk; all or none.
 	Inbox     ports.DeadLetters
 	Requeue   *app.Requeue
 	Desk      ports.Desk
+	Sweeps    ports.SweepLog
 	Outbox    ports.OutboxDesk
 	Durations ports.Durations
 	Resolve   *app.Resolve
@@ -169,7 +171,7 @@ func (c Config) Validate() error {
 	check(!c.hasTasks() || (c.Cancel != nil && c.Retry != nil && c.Reader != nil), "Submit needs Cancel, Retry and Reader")
 	check(!c.hasAssets() || (c.Reader != nil && len(c.SigningKeys) > 0), "Media needs Reader and SigningKeys")
 	check(c.Events == nil || c.Reader != nil, "Events needs Reader")
-	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Outbox != nil && c.Durations != nil), "Resolve needs Inbox, Requeue, Desk, Outbox and Durations")
+	check(!c.hasDesk() || (c.Inbox != nil && c.Requeue != nil && c.Desk != nil && c.Sweeps != nil && c.Outbox != nil && c.Durations != nil), "Resolve needs Inbox, Requeue, Desk, Sweeps, Outbox and Durations")
 	check(c.Access != nil || (!c.hasTasks() && !c.hasAssets() && !c.hasDesk() && c.Accounts == nil && c.Events == nil), "Access is missing")
 	for _, key := range c.SigningKeys {
 		check(len(key) >= 16, "a signing key needs at least 16 bytes")

@@ -99,7 +99,7 @@ func TestSchemasMatchTypes(t *testing.T) {
 		{rest, "Event", wire.EventOf(stored)}, {rest, "TaskAnswer", taskAnswer{}}, {rest, "TaskPage", taskPage{}},
 		{rest, "Timeline", timelineAnswer{}}, {rest, "TimelineEntry", timelineEntry{}}, {rest, "Asset", assetView{}},
 		{rest, "InboxRow", inboxView{Payload: &[]byte{1}, PayloadShape: &json.RawMessage{'1'}}}, {rest, "Conflict", conflictView{}}, {rest, "Case", caseView{}},
-		{rest, "Requeue", requeueView{}}, {rest, "RequeueGroup", groupView{}}, {rest, "ProviderAccount", accountView{}}, {rest, "Problem", Problem{}}, {rest, "Fault", Fault{}},
+		{rest, "Requeue", requeueView{}}, {rest, "RequeueGroup", groupView{}}, {rest, "ProviderAccount", accountView{}}, {rest, "Compensation", compensationView{}}, {rest, "Chore", choreView{}}, {rest, "Waiting", waitingView{}}, {rest, "Problem", Problem{}}, {rest, "Fault", Fault{}},
 		{async, "Event", wire.EventOf(stored)}, {async, "BusMessage", wire.MessageOf(stored)}, {async, "Error", wire.Error{}},
 	} {
 		raw, err := json.Marshal(tt.value)

@@ -205,7 +205,7 @@ func (f *fixture) config(store ports.Store) Config {
 		})),
 		Resolve: must(app.NewResolve(app.ResolveDeps{CommandDeps: commands, Desk: store})),
 		Receive: must(app.NewReceive(app.ReceiveDeps{Env: env, Inbox: store, Vendors: vendors, Tokens: f.tokens}, app.ReceiveConfig{})),
-		Reader:  store, Inbox: store, Desk: store, Outbox: store, Durations: store, Media: files{[]byte("0123456789")},
+		Reader:  store, Inbox: store, Desk: store, Sweeps: store, Outbox: store, Durations: store, Media: files{[]byte("0123456789")},
 		Events: EventsFunc(func(w http.ResponseWriter, _ *http.Request, req EventRequest) error {
 			f.streams = append(f.streams, req)
 			w.WriteHeader(http.StatusOK)

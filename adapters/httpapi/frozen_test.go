@@ -121,6 +121,10 @@ func (s *frozenStore) Conflicts(ctx context.Context, _ int) ([]ports.ConflictRow
 	return frozen[[]ports.ConflictRow](ctx, s)
 }
 
+func (s *frozenStore) Sweeps(ctx context.Context) ([]ports.SweepRun, error) {
+	return frozen[[]ports.SweepRun](ctx, s)
+}
+
 func (s *frozenStore) Conflict(ctx context.Context, _ int64) (ports.ConflictRow, error) {
 	return frozen[ports.ConflictRow](ctx, s)
 }

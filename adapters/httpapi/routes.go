@@ -77,6 +77,7 @@ func (s *Server) adminRoutes() []route {
 		admin(http.MethodPost, "/inbox/requeue", s.requeueMany),
 		admin(http.MethodGet, "/inbox/{id}", s.inboxRow),
 		admin(http.MethodPost, "/inbox/{id}/requeue", s.requeue),
+		admin(http.MethodGet, "/compensation", s.compensation),
 		admin(http.MethodGet, "/conflicts", s.conflicts),
 		admin(http.MethodGet, "/conflicts/{id}", s.conflict),
 		admin(http.MethodPost, "/conflicts/{id}/resolve", s.resolveConflict),

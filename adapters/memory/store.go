@@ -69,6 +69,7 @@ type Store struct {
 	callers  map[domain.ID]time.Time
 	webhooks map[webhookKey]ports.WebhookCount
 	silences map[ports.AccountRef]time.Time
+	sweeps   map[string]ports.SweepRun
 }
 
 // NewStore returns an empty store that takes the time from now; nil means the
@@ -115,6 +116,7 @@ func NewStore(now func() time.Time) *Store {
 		callers:     map[domain.ID]time.Time{},
 		webhooks:    map[webhookKey]ports.WebhookCount{},
 		silences:    map[ports.AccountRef]time.Time{},
+		sweeps:      map[string]ports.SweepRun{},
 	}
 }
 

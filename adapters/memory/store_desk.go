@@ -165,13 +165,14 @@ func (s *Store) RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID,
 }
 
 // CleanExpired implements ports.Desk. There are no partitions to make.
-func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (removed int, err error) {
-	err = s.write(ctx, func(x *tx) error {
-		removed = 0
+func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (map[string]int, error) {
+	removed := map[string]int{}
+	err := s.write(ctx, func(x *tx) error {
+		clear(removed)
 		for key, row := range s.requests {
-			if removed < limit && !row.expiresAt.After(now) {
+			if removed["idempotency_keys"] < limit && !row.expiresAt.After(now) {
 				remove(x, s.requests, key)
-				removed++
+				removed["idempotency_keys"]++
 			}
 		}
 		return nil

@@ -33,8 +33,20 @@ type Config struct {
 
 	// Keyring encrypts payloads of deliveries; required.
 	Keyring Keyring
-	// InboxRetention is how long a digested delivery is kept; default 7 days.
+	// InboxRetention is how long a digested delivery is kept, and with it the key by
+	// which a repetition is known; default 7 days. Vendors repeat a delivery for up
+	// to three days: below that one could be digested twice, which the state machine
+	// then refuses.
 	InboxRetention time.Duration
+	// PayloadRetention is how long a digested delivery keeps its payload, at most
+	// InboxRetention; default 3 days. Those that are not done keep theirs.
+	PayloadRetention time.Duration
+	// DeadRetention is how long a dead letter is kept; default 30 days.
+	DeadRetention time.Duration
+	// DeskRetention is how long closed conflicts and cases are kept; default 365
+	// days. AuditRetention is the same of the audit log; default 0, for ever.
+	DeskRetention  time.Duration
+	AuditRetention time.Duration
 	// EventRetention is how long events and observations are kept, in whole days;
 	// default 90 days. Readers further behind get a reset.
 	EventRetention time.Duration
@@ -75,6 +87,9 @@ func (c Config) WithDefaults() Config {
 	c.StatementTimeout = orDefault(c.StatementTimeout, 5*time.Second)
 	c.IdleTimeout = orDefault(c.IdleTimeout, 5*time.Second)
 	c.InboxRetention = orDefault(c.InboxRetention, 7*day)
+	c.PayloadRetention = orDefault(c.PayloadRetention, min(3*day, c.InboxRetention))
+	c.DeadRetention = orDefault(c.DeadRetention, 30*day)
+	c.DeskRetention = orDefault(c.DeskRetention, 365*day)
 	c.EventRetention = orDefault(c.EventRetention, 90*day)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -108,6 +123,12 @@ func (c Config) Validate() error {
 	}
 	if c.EventRetention < day || c.InboxRetention < time.Hour {
 		faults = append(faults, fmt.Errorf("retention of events %v and deliveries %v: at least a day and an hour are needed", c.EventRetention, c.InboxRetention))
+	}
+	if c.PayloadRetention < 0 || c.PayloadRetention > c.InboxRetention {
+		faults = append(faults, fmt.Errorf("retention of payloads %v: it cannot be longer than that of deliveries, %v", c.PayloadRetention, c.InboxRetention))
+	}
+	if c.DeadRetention < day || c.DeskRetention < day || c.AuditRetention < 0 || (c.AuditRetention > 0 && c.AuditRetention < day) {
+		faults = append(faults, fmt.Errorf("retention of dead letters %v, of the desk %v and of the audit log %v: at least a day is needed, or 0 to keep the audit log for ever", c.DeadRetention, c.DeskRetention, c.AuditRetention))
 	}
 	faults = append(faults, c.Keyring.Validate())
 	return errors.Join(faults...)

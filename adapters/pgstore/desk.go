@@ -2,9 +2,7 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aivedio/aivedio/adapters/pgstore/internal/dbgen"
 	"github.com/aivedio/aivedio/domain"
@@ -103,34 +101,4 @@ func (s *Store) RepairHeads(ctx context.Context, limit int) ([]domain.ProjectID,
 		projects[i] = domain.ProjectID{ID: idOf(id)}
 	}
 	return projects, nil
-}
-
-// CleanExpired implements ports.Desk. The partitions come first: without them no
-// event can be written.
-func (s *Store) CleanExpired(ctx context.Context, now time.Time, limit int) (int, error) {
-	q, n, most := s.queries(), int32(max(limit, 0)), int64(0)
-	removed := func(rows int64, err error) error {
-		most = max(most, rows)
-		return err
-	}
-	_, made := q.PartitionsMake(ctx, PartitionDays)
-	_, dropped := q.PartitionsDrop(ctx, int32(s.cfg.EventRetention/day))
-	err := errors.Join(
-		made, dropped,
-		removed(q.IdempotencyClean(ctx, at(now), n)),
-		removed(q.StreamTicketClean(ctx, at(now), n)),
-		removed(q.RevocationClean(ctx, &now, n)),
-		removed(q.WebhookHealthClean(ctx, at(now.Add(-webhookKept)), n)),
-		removed(q.InboxClean(ctx, n, at(now.Add(-s.cfg.InboxRetention)))),
-		q.InboxWorkersClean(ctx, at(now.Add(-ownersKept))),
-		q.RelayOwnersClean(ctx, at(now.Add(-ownersKept))),
-	)
-	return int(most), outward("clean", err)
-}
-
-// PartitionDaysAhead is how many of the coming days have their partitions; below
-// three the sweep is not running. ErrUnavailable.
-func (s *Store) PartitionDaysAhead(ctx context.Context) (int, error) {
-	days, err := s.queries().PartitionDaysAhead(ctx)
-	return int(days), outward("partition days", err)
 }

@@ -69,6 +69,7 @@ type Config struct {
 	Media     MediaConfig               `yaml:"media"`
 	Secrets   SecretsConfig             `yaml:"secrets"`
 	Work      WorkConfig                `yaml:"work"`
+	Retention RetentionConfig           `yaml:"retention"`
 	Quotas    QuotasConfig              `yaml:"quotas"`
 	Health    HealthConfig              `yaml:"health"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
@@ -192,9 +193,9 @@ func DefaultConfig() Config {
 		Database: DatabaseConfig{Conns: 16, CallbackConns: 4},
 		Redis:    RedisConfig{Prefix: "aivedio"},
 		RocketMQ: RocketMQConfig{Topic: "aivedio-task-events", GroupPrefix: "aivedio-"},
-		Media:    MediaConfig{MaxBytes: 2 << 30},
-		Quotas:   QuotasConfig{Away: 0.1},
-		Health:   defaultHealth(),
+		Media:    MediaConfig{MaxBytes: 2 << 30}, Retention: defaultRetention(),
+		Quotas: QuotasConfig{Away: 0.1},
+		Health: defaultHealth(),
 		Work: WorkConfig{
 			Processors: 2, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
@@ -234,6 +235,9 @@ func (c Config) Validate() error {
 	}
 	if err := errors.Join(c.Work.submitter().Validate(), c.Work.media().Validate()); err != nil {
 		bad("work: %w", err)
+	}
+	if err := c.Retention.validate(); err != nil {
+		bad("%w", err)
 	}
 	if c.CallbackRate < 0 || c.ProviderCallbackRate < 0 {
 		bad("callback_rate and provider_callback_rate must be 0, for no limit, or a number of deliveries per second")

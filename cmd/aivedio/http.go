@@ -101,6 +101,7 @@ func (r *runner) mountAPI(cfg *httpapi.Config) error {
 	cfg.Cancel, faults[1] = app.NewCancel(command)
 	cfg.Retry, faults[2] = app.NewRetry(app.RetryDeps{CommandDeps: command, Tokens: r.tokens, Submit: prices})
 	cfg.Resolve, faults[3] = app.NewResolve(app.ResolveDeps{CommandDeps: command, Desk: r.store})
+	cfg.Sweeps = r.store
 	cfg.Requeue, faults[4] = app.NewRequeue(app.RequeueDeps{Env: r.env, DeadLetters: r.store})
 	cfg.Accounts, faults[5] = app.NewAccounts(app.AccountsDeps{
 		Env: r.env, Health: r.store, Vendors: r.vendors, Submits: r.cfg.submitQuota(), Queries: r.cfg.queryQuota(),

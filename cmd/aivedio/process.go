@@ -97,10 +97,12 @@ func (p *process) openStore(ctx context.Context) error {
 	for _, k := range keys {
 		ring.Keys[fingerprint(k)] = k
 	}
-	p.store, err = pgstore.Open(ctx, pgstore.Config{
+	cfg := pgstore.Config{
 		URL: p.cfg.Database.URL, Conns: int32(p.cfg.Database.Conns), CallbackConns: int32(p.cfg.Database.CallbackConns),
 		Keyring: ring, NewID: wire.NewID, Logger: p.log,
-	})
+	}
+	p.cfg.Retention.keep(&cfg)
+	p.store, err = pgstore.Open(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}

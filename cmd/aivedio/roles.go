@@ -112,7 +112,7 @@ func (p *process) mediaLoops() ([]loop, error) {
 }
 
 func (p *process) sweepLoops() ([]loop, error) {
-	s, err := app.NewSweep(app.SweepDeps{Env: p.env, Transitions: p.store, Inbox: p.store, Work: p.store, Desk: p.store, Durations: p.store, Vendors: p.vendors}, app.SweepConfig{})
+	s, err := app.NewSweep(app.SweepDeps{Env: p.env, Transitions: p.store, Inbox: p.store, Work: p.store, Desk: p.store, Log: p.store, Durations: p.store, Vendors: p.vendors}, app.SweepConfig{})
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,7 @@ func storeGroups() []storeGroup {
 		{"Desk", deskTests(), false},
 		{"Health", healthTests(), false},
 		{"Webhooks", webhookTests(), false},
+		{"Sweep", sweepTests(), false},
 	}
 }
 

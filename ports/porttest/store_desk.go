@@ -187,15 +187,15 @@ func deskCleanExpired(t *testing.T, b *storeBench) {
 	p := b.params()
 	p.Idempotency = b.key("k", "body")
 	m := b.createWith(p)
-	if n, err := b.Store.CleanExpired(b.ctx, b.Clock.Now(), 100); err != nil || n != 0 {
-		t.Fatalf("%d live rows were removed, %v", n, err)
+	if n, err := b.Store.CleanExpired(b.ctx, b.Clock.Now(), 100); err != nil || len(n) != 0 {
+		t.Fatalf("%v live rows were removed, %v", n, err)
 	}
 	if result, err := b.Store.Create(b.ctx, p); err != nil || !result.Replayed || result.View.Task.ID != m.task {
 		t.Errorf("a live key was cleaned: %+v, %v", result, err)
 	}
 	now := b.Clock.Advance(25 * time.Hour)
-	if n, err := b.Store.CleanExpired(b.ctx, now, 100); err != nil || n != 1 {
-		t.Fatalf("%d rows were removed, want the key, %v", n, err)
+	if n, err := b.Store.CleanExpired(b.ctx, now, 100); err != nil || len(n) != 1 || n["idempotency_keys"] != 1 {
+		t.Fatalf("%v were removed, want the key, %v", n, err)
 	}
 	if v := b.task(m); v.Task.ID != m.task || len(b.events(b.project)) != 1 {
 		t.Errorf("cleaning touched the task: %+v", v)

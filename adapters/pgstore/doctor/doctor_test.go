@@ -112,6 +112,8 @@ func TestCorruption(t *testing.T) {
 	}{
 		{id: "I1", name: "a delivery that nobody will take", sql: `INSERT INTO provider_callback_inbox (provider, dedup_key, trust, payload_hash, shard, received_at)
 			VALUES ('replicate', 'k', 'authentic', 'h', 0, now() - interval '1 hour')`},
+		{id: "I1", name: "a payload that was removed too early", sql: `INSERT INTO provider_callback_inbox (provider, dedup_key, trust, payload_hash, shard, process_status)
+			VALUES ('replicate', 'k', 'authentic', 'h', 0, 'dead')`},
 		{id: "I3", name: "a terminal that a webhook left", also: []string{"I4", "I5", "I6"}, sql: `INSERT INTO task_events (event_id, tenant_id, project_id, task_id, attempt_id, task_version, event_type, public_payload, source, created_at)
 			SELECT s.last_event_id + 1, e.tenant_id, e.project_id, e.task_id, e.attempt_id, e.task_version + 1, e.event_type, '{"status":"running"}', 'webhook', e.created_at + interval '1 second'
 			FROM task_events e JOIN project_streams s USING (project_id) WHERE e.public_payload ->> 'status' = 'ready'`},

@@ -6,3 +6,8 @@ WHERE i.process_status = 'pending'
   AND i.received_at < now() - interval '5 minutes'
   AND NOT EXISTS (SELECT FROM inbox_queue q WHERE q.inbox_id = i.id)
   AND NOT EXISTS (SELECT FROM inbox_outcomes o WHERE o.inbox_id = i.id)
+UNION ALL
+-- A payload is removed only when its delivery is done.
+SELECT format('inbox row %s is %s and its payload is gone', i.id, i.process_status)
+FROM provider_callback_inbox i
+WHERE i.process_status IN ('retry', 'orphan', 'dead') AND i.payload IS NULL

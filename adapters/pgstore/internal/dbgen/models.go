@@ -371,6 +371,22 @@ type StreamTicket struct {
 	UsedAt     *time.Time
 }
 
+type SweepMark struct {
+	Name  string
+	Value int64
+}
+
+type SweepRun struct {
+	Chore      string
+	LastAt     pgtype.Timestamptz
+	LastRows   int64
+	LastTookMs int64
+	FailedAt   *time.Time
+	Runs       int64
+	Rows       int64
+	Errors     int64
+}
+
 type TaskAttempt struct {
 	ID               pgtype.UUID
 	TaskID           pgtype.UUID

@@ -12,6 +12,144 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const auditClean = `-- name: AuditClean :execrows
+DELETE FROM audit_log WHERE id = ANY(ARRAY(
+    SELECT a.id FROM audit_log a WHERE a.created_at < $1 ORDER BY a.created_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+`
+
+func (q *Queries) AuditClean(ctx context.Context, before pgtype.Timestamptz, maxRows int32) (int64, error) {
+	result, err := q.db.Exec(ctx, auditClean, before, maxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const caseClean = `-- name: CaseClean :execrows
+DELETE FROM cases WHERE id = ANY(ARRAY(
+    SELECT c.id FROM cases c WHERE c.closed_at < $1 ORDER BY c.closed_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+`
+
+func (q *Queries) CaseClean(ctx context.Context, before *time.Time, maxRows int32) (int64, error) {
+	result, err := q.db.Exec(ctx, caseClean, before, maxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const conflictClean = `-- name: ConflictClean :execrows
+DELETE FROM conflicts WHERE id = ANY(ARRAY(
+    SELECT c.id FROM conflicts c WHERE c.closed_at < $1 ORDER BY c.closed_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+`
+
+func (q *Queries) ConflictClean(ctx context.Context, before *time.Time, maxRows int32) (int64, error) {
+	result, err := q.db.Exec(ctx, conflictClean, before, maxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deadLetterClean = `-- name: DeadLetterClean :execrows
+DELETE FROM provider_callback_inbox WHERE id = ANY(ARRAY(
+    SELECT i.id FROM provider_callback_inbox i WHERE i.process_status = 'dead' AND i.processed_at < $1
+    ORDER BY i.processed_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+`
+
+func (q *Queries) DeadLetterClean(ctx context.Context, before *time.Time, maxRows int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deadLetterClean, before, maxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deskBacklog = `-- name: DeskBacklog :many
+SELECT 'deliveries_pending'::text AS name, (SELECT count(*) FROM (SELECT 1 FROM inbox_queue LIMIT 10000) n) AS rows,
+    (SELECT i.received_at FROM provider_callback_inbox i WHERE i.id = (SELECT min(q.inbox_id) FROM inbox_queue q)) AS oldest
+UNION ALL
+SELECT 'deliveries_retry', count(*), min(r.received_at)
+FROM (SELECT i.received_at FROM provider_callback_inbox i WHERE i.process_status = 'retry' LIMIT 10000) r
+UNION ALL
+SELECT 'deliveries_orphan', count(*), min(r.received_at)
+FROM (SELECT i.received_at FROM provider_callback_inbox i WHERE i.process_status = 'orphan' LIMIT 10000) r
+UNION ALL
+SELECT 'deliveries_dead', count(*), min(r.received_at)
+FROM (SELECT i.received_at FROM provider_callback_inbox i WHERE i.process_status = 'dead' ORDER BY i.processed_at LIMIT 10000) r
+UNION ALL
+SELECT 'reconciliations', count(*), min(r.next_reconcile_at)
+FROM (SELECT a.next_reconcile_at FROM task_attempts a WHERE a.next_reconcile_at <= $1 ORDER BY a.next_reconcile_at LIMIT 10000) r
+UNION ALL
+SELECT 'cases', count(*), min(c.opened_at) FROM (SELECT k.opened_at FROM cases k WHERE k.closed_at IS NULL ORDER BY k.opened_at LIMIT 10000) c
+UNION ALL
+SELECT 'conflicts', count(*), min(c.opened_at) FROM (SELECT k.opened_at FROM conflicts k WHERE k.closed_at IS NULL ORDER BY k.opened_at LIMIT 10000) c
+`
+
+type DeskBacklogRow struct {
+	Name   string
+	Rows   int64
+	Oldest pgtype.Timestamptz
+}
+
+// Each count stops at ten thousand and goes through an index of what waits, so that
+// the longest backlog is no full scan.
+func (q *Queries) DeskBacklog(ctx context.Context, now *time.Time) ([]DeskBacklogRow, error) {
+	rows, err := q.db.Query(ctx, deskBacklog, now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DeskBacklogRow
+	for rows.Next() {
+		var i DeskBacklogRow
+		if err := rows.Scan(&i.Name, &i.Rows, &i.Oldest); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payloadClean = `-- name: PayloadClean :one
+WITH mark AS (
+    SELECT m.value FROM sweep_marks m WHERE m.name = 'payloads' FOR UPDATE SKIP LOCKED
+), upcoming AS (
+    SELECT o.inbox_id, o.processed_at FROM inbox_outcomes o
+    WHERE o.inbox_id > (SELECT mark.value FROM mark) ORDER BY o.inbox_id LIMIT $1
+), stop AS (
+    SELECT coalesce(min(u.inbox_id), 9223372036854775807) AS inbox_id FROM upcoming u WHERE u.processed_at >= $2::timestamptz
+), due AS (
+    SELECT u.inbox_id FROM upcoming u, stop WHERE u.inbox_id < stop.inbox_id
+), emptied AS (
+    UPDATE provider_callback_inbox i SET payload = NULL, payload_key_version = NULL
+    FROM due WHERE i.id = due.inbox_id AND i.payload IS NOT NULL RETURNING 1
+), moved AS (
+    UPDATE sweep_marks SET value = (SELECT max(due.inbox_id) FROM due) WHERE name = 'payloads' AND EXISTS (SELECT 1 FROM due) RETURNING 1
+)
+SELECT (SELECT count(*) FROM emptied) AS emptied, (SELECT count(*) FROM due) AS passed, (SELECT count(*) FROM moved) AS moved
+`
+
+type PayloadCleanRow struct {
+	Emptied int64
+	Passed  int64
+	Moved   int64
+}
+
+// Takes the payloads out of deliveries that were done before the time, in the order
+// of their outcomes, up to the first that is younger. The mark is the lock: of two
+// nodes one finds it taken and does nothing. A delivery that is done after the mark
+// has passed keeps its payload until the row goes.
+func (q *Queries) PayloadClean(ctx context.Context, maxRows int32, before pgtype.Timestamptz) (PayloadCleanRow, error) {
+	row := q.db.QueryRow(ctx, payloadClean, maxRows, before)
+	var i PayloadCleanRow
+	err := row.Scan(&i.Emptied, &i.Passed, &i.Moved)
+	return i, err
+}
+
 const revocationClean = `-- name: RevocationClean :execrows
 DELETE FROM revocations WHERE id = ANY(ARRAY(SELECT r.id FROM revocations r WHERE r.expires_at <= $1 ORDER BY r.id LIMIT $2 FOR UPDATE SKIP LOCKED))
 `
@@ -51,4 +189,74 @@ func (q *Queries) StreamTicketClean(ctx context.Context, now pgtype.Timestamptz,
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const sweepList = `-- name: SweepList :many
+SELECT chore, last_at, last_rows, last_took_ms, failed_at, runs, rows, errors FROM sweep_runs ORDER BY chore
+`
+
+func (q *Queries) SweepList(ctx context.Context) ([]SweepRun, error) {
+	rows, err := q.db.Query(ctx, sweepList)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SweepRun
+	for rows.Next() {
+		var i SweepRun
+		if err := rows.Scan(
+			&i.Chore,
+			&i.LastAt,
+			&i.LastRows,
+			&i.LastTookMs,
+			&i.FailedAt,
+			&i.Runs,
+			&i.Rows,
+			&i.Errors,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const sweepRecord = `-- name: SweepRecord :exec
+INSERT INTO sweep_runs AS s (chore, last_at, last_rows, last_took_ms, failed_at, runs, rows, errors)
+SELECT unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::bigint[]), unnest($4::bigint[]),
+    unnest($5::timestamptz[]), unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[])
+ORDER BY 1
+ON CONFLICT (chore) DO UPDATE SET last_at = greatest(s.last_at, excluded.last_at),
+    last_rows = CASE WHEN excluded.last_at >= s.last_at THEN excluded.last_rows ELSE s.last_rows END,
+    last_took_ms = CASE WHEN excluded.last_at >= s.last_at THEN excluded.last_took_ms ELSE s.last_took_ms END,
+    failed_at = greatest(s.failed_at, excluded.failed_at),
+    runs = s.runs + excluded.runs, rows = s.rows + excluded.rows, errors = s.errors + excluded.errors
+`
+
+type SweepRecordParams struct {
+	Chores     []string
+	LastAts    []pgtype.Timestamptz
+	LastRows   []int64
+	LastTookMs []int64
+	FailedAts  []pgtype.Timestamptz
+	Runs       []int64
+	Rows       []int64
+	Errors     []int64
+}
+
+func (q *Queries) SweepRecord(ctx context.Context, arg *SweepRecordParams) error {
+	_, err := q.db.Exec(ctx, sweepRecord,
+		arg.Chores,
+		arg.LastAts,
+		arg.LastRows,
+		arg.LastTookMs,
+		arg.FailedAts,
+		arg.Runs,
+		arg.Rows,
+		arg.Errors,
+	)
+	return err
 }
