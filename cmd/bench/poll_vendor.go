@@ -24,16 +24,21 @@ type pollVendor struct {
 	read    int // how many queries of its log have been read
 }
 
-// jobTime is how long a job runs: longer than the benchmark, so that all stay in
-// flight. Its progress grows by a step of the state machine every 30 s.
-const jobTime = 10 * time.Minute
+// Jobs run for these times, evenly spread: longer than the benchmark, so that all
+// stay in flight, and each at a pace of its own, so that they do not all make
+// progress at one moment. A job makes a step of the state machine's in a twentieth
+// of its time: about 300 transitions a second from 10,000 jobs.
+const (
+	shortestJob = 6 * time.Minute
+	longestJob  = 20 * time.Minute
+)
 
 func startPollVendor(ctx context.Context, binary string, secrets launch.Secrets) (*pollVendor, error) {
 	v := &pollVendor{
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: createCalls}, Timeout: time.Minute}, key: secrets.VendorKey,
 		process: launch.New(launch.Spec{
 			Name: "vendor", Path: binary, Env: []string{"AIVEDIO_SIMULATE_KEY=" + secrets.VendorKey},
-			Args: []string{"simulate", "--listen", "127.0.0.1:0", "--seed", "1", "--queue", "1ms", "--run", jobTime.String(), "--fault-webhooks-off", "1"},
+			Args: []string{"simulate", "--listen", "127.0.0.1:0", "--seed", "1", "--queue", "1ms", "--fault-webhooks-off", "1"},
 		}),
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -53,7 +58,8 @@ func (v *pollVendor) create(ctx context.Context, jobs int) ([]string, error) {
 		g.Go(func() error {
 			for n := next.Add(1) - 1; n < int64(jobs); n = next.Add(1) - 1 {
 				var made struct{ ID string }
-				body := fmt.Sprintf(`{"model":"sim/video","input":{"prompt":"a red kite, number %d"}}`, n)
+				run := shortestJob + time.Duration(n)*(longestJob-shortestJob)/time.Duration(jobs)
+				body := fmt.Sprintf(`{"model":"sim/video","input":{"prompt":"a red kite, number %d","sim":{"run":%q}}}`, n, run)
 				if err := v.call(ctx, http.MethodPost, "/v1/predictions", body, &made); err != nil {
 					return err
 				}
