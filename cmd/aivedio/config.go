@@ -197,7 +197,7 @@ func DefaultConfig() Config {
 		Quotas: QuotasConfig{Away: 0.1},
 		Health: defaultHealth(),
 		Work: WorkConfig{
-			Processors: 2, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 32, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
+			Processors: 2, CallbackBatch: 256, CallbackQueue: 4096, CallbackWait: 2 * time.Second, Submits: 32, Polls: 128, Fetches: 4, SubmitTimeout: time.Minute, SubmitLease: 90 * time.Second,
 			MediaTimeout: 2 * time.Minute, MediaLease: 150 * time.Second,
 		},
 	}

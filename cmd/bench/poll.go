@@ -17,7 +17,7 @@ import (
 type pollCmd struct {
 	Tasks   int      `default:"10000" help:"Tasks in flight at the vendor."`
 	Workers int      `default:"2" help:"Processes with the role poll."`
-	Calls   int      `default:"32" help:"Queries that a worker has under way at once."`
+	Calls   int      `default:"128" help:"Queries that a worker has under way at once; fewer where the quota is small."`
 	Seconds int      `default:"30" help:"How long the polling at rest is measured; the other parts last as long or less."`
 	Quota   int      `default:"2000" help:"Queries that the vendor allows in any second."`
 	Scarce  int      `default:"400" help:"The same, in the part where it is too little."`
@@ -41,7 +41,7 @@ func (cmd pollCmd) validate() error {
 	}
 	for _, quota := range []int{cmd.Quota, cmd.Scarce} {
 		if cmd.limit(quota).perSecond < 1 {
-			return fmt.Errorf("a quota of %d/s leaves nothing for %d workers with %d calls each", quota, cmd.Workers, cmd.Calls)
+			return fmt.Errorf("a quota of %d/s leaves nothing for %d workers", quota, cmd.Workers)
 		}
 	}
 	for _, name := range cmd.Parts {
@@ -61,14 +61,18 @@ func (cmd pollCmd) validate() error {
 type limit struct {
 	perSecond float64
 	burst     int
+	// calls is how many queries a worker may have under way.
+	calls int
 }
 
 // limit keeps below the vendor's quota in any second, whatever the network and
 // the scheduler do: what arrives in a second was permitted within it (the rate and
-// the burst) or was under way when it began (every call of every worker).
+// the burst) or was under way when it began (every call of every worker). So a
+// small quota is not left to calls that are under way, there are fewer of them.
 func (cmd pollCmd) limit(quota int) limit {
 	burst := max(1, quota/40)
-	return limit{perSecond: float64(quota - burst - cmd.Workers*cmd.Calls), burst: burst}
+	calls := max(1, min(cmd.Calls, quota/8/cmd.Workers))
+	return limit{perSecond: float64(quota - burst - cmd.Workers*calls), burst: burst, calls: calls}
 }
 
 // pollProjects is over how many projects the tasks are spread.
@@ -188,7 +192,7 @@ func (p *poll) prepare(ctx context.Context) (err error) {
 	p.workers = &pollWorkers{binary: binary, dir: p.dir, deployment: launch.Deployment{
 		Secrets: p.secrets, Database: p.cluster.URL(oursDatabase), Redis: "redis://" + p.redis.Addr() + "/0", RedisPrefix: "bench",
 		Public: "http://127.0.0.1:9", Vendor: p.vendor.process.URL(),
-	}, calls: p.cmd.Calls}
+	}}
 	if p.observer, err = newObserver(ctx, p.cluster.URL(oursDatabase)); err != nil {
 		return err
 	}

@@ -77,16 +77,22 @@ func TestBrokenPromises(t *testing.T) {
 func TestPollArguments(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--workers", "1"}, {"--tasks", "0"}, {"--parts", "rest,siesta"}, {"--peers", "sysbench"},
-		{"--scarce", "60"}, // less than what is under way
+		{"--workers", "1"},
+		{"--tasks", "0"},
+		{"--parts", "rest,siesta"},
+		{"--peers", "sysbench"},
+		{"--scarce", "3"}, // less than what is under way
 	} {
 		var out bytes.Buffer
 		if code := run(t.Context(), append([]string{"poll"}, args...), output{&out, &out}); code != exitUsage {
 			t.Errorf("%v: exit %d, want %d", args, code, exitUsage)
 		}
 	}
-	if got := (pollCmd{Workers: 2, Calls: 32}).limit(2000); got != (limit{perSecond: 1886, burst: 50}) {
+	if got := (pollCmd{Workers: 2, Calls: 64}).limit(2000); got != (limit{perSecond: 1822, burst: 50, calls: 64}) {
 		t.Errorf("limit %+v", got)
+	}
+	if got := (pollCmd{Workers: 2, Calls: 64}).limit(400); got != (limit{perSecond: 340, burst: 10, calls: 25}) {
+		t.Errorf("limit of a small quota %+v", got)
 	}
 }
 

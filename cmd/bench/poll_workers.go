@@ -16,7 +16,6 @@ import (
 type pollWorkers struct {
 	binary, dir string
 	deployment  launch.Deployment
-	calls       int
 
 	all     []*launch.Process // of all sets
 	current []*launch.Process
@@ -35,7 +34,7 @@ func (w *pollWorkers) start(ctx context.Context, n int, allowed limit) error {
 	w.current = nil
 	for i := range n {
 		p := launch.New(launch.Spec{
-			Name: fmt.Sprintf("poll-%d", i+1), Path: w.binary, Env: []string{"AIVEDIO_POLLS=" + strconv.Itoa(w.calls)},
+			Name: fmt.Sprintf("poll-%d", i+1), Path: w.binary, Env: []string{"AIVEDIO_POLLS=" + strconv.Itoa(allowed.calls)},
 			Args: []string{"serve", "--config", config, "--roles", "poll", "--listen", "127.0.0.1:0"},
 		})
 		w.all, w.current = append(w.all, p), append(w.current, p)

@@ -44,9 +44,10 @@ func New(client *http.Client, now func() time.Time) *Caller {
 		own.Timeout = DefaultTimeout
 	}
 	if shared, ok := http.DefaultTransport.(*http.Transport); ok && own.Transport == nil {
-		// Two kept connections per host, the standard, are too few for a poller.
+		// Two kept connections per host, and a hundred in all, are too few for a poller:
+		// every call beyond them would begin with a handshake.
 		transport := shared.Clone()
-		transport.MaxIdleConnsPerHost = 64
+		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 		own.Transport = transport
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
