@@ -299,9 +299,9 @@ func (r *run) repeat(ctx context.Context, n int, key, body, answer string) error
 	if n%10 != 0 {
 		return nil
 	}
-	_, again, err := r.fleet.post(ctx, "/projects/"+r.fleet.project+"/tasks", key, body)
-	if err != nil {
-		return nil //nolint:nilerr // a process that dies answers nothing
+	status, again, err := r.fleet.post(ctx, "/projects/"+r.fleet.project+"/tasks", key, body)
+	if err != nil || status >= http.StatusInternalServerError {
+		return nil //nolint:nilerr // a process that dies answers nothing, one without a database 503
 	}
 	var first, second struct{ Task struct{ ID string } }
 	if err := errors.Join(json.Unmarshal([]byte(answer), &first), json.Unmarshal([]byte(again), &second)); err != nil {

@@ -31,6 +31,8 @@ const (
 	resumes
 	// bulges: it is a gauge that is higher during the outage than before and after.
 	bulges
+	// rests: it is a gauge that is zero afterwards.
+	rests
 	// known: it is there.
 	known
 )
@@ -123,6 +125,8 @@ func (g figure) ok(before, during, after float64) bool {
 		return after > during
 	case bulges:
 		return during > before && after < during
+	case rests:
+		return after == 0
 	default:
 		return true
 	}
@@ -138,7 +142,7 @@ func (d *drill) outage(ctx context.Context, figures []figure, away, back func(),
 	away()
 	o.from = time.Now()
 	o.during = d.settled(ctx, figures, func(g figure, i int, now float64) bool {
-		return g.want == resumes || g.ok(o.before[i], now, now-1)
+		return g.want == resumes || g.want == rests || g.ok(o.before[i], now, now-1)
 	})
 	if more != nil {
 		d.await(ctx, "what the outage should show", func() (bool, error) { return more(), nil })

@@ -84,7 +84,13 @@ func (d *drill) feed(ctx context.Context, every time.Duration) (stop func()) {
 			case <-tick.C:
 				n := d.next
 				d.next++
-				g.Go(func() error { return d.submit(ctx, n) })
+				g.Go(func() error {
+					err := d.submit(ctx, n)
+					if err != nil && ctx.Err() == nil {
+						d.t.Error(err) // at once: others wait for tasks that do not come
+					}
+					return err
+				})
 			case <-feeding.Done():
 				done <- g.Wait()
 				return
