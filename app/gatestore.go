@@ -88,6 +88,7 @@ func (g *Gate) refresh(ctx context.Context) error {
 			continue // this process has stored something since
 		}
 		a.row.Version, a.row.LastCallbackAt, a.row.UpdatedAt = row.Version, row.LastCallbackAt, row.UpdatedAt
+		a.row.WebhookSilentSince = row.WebhookSilentSince
 		g.rebase(a, row.Health)
 	}
 	return nil

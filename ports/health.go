@@ -37,6 +37,9 @@ type AccountHealth struct {
 	// LastCallbackAt is when a delivery of the account was last stored; nil when it is
 	// not known.
 	LastCallbackAt *time.Time
+	// WebhookSilentSince is since when jobs are found finished by queries only; nil
+	// while webhooks tell of them. [WebhookHealth] sets it.
+	WebhookSilentSince *time.Time
 	UpdatedAt      time.Time
 }
 

@@ -34,6 +34,7 @@ type accountView struct {
 	Quotas accountQuotas `json:"quotas"`
 
 	LastCallbackAt *string `json:"last_callback_at"`
+	SilentSince    *string `json:"webhook_silent_since"`
 	UpdatedAt      *string `json:"updated_at"`
 }
 
@@ -55,7 +56,7 @@ func accountOf(a app.AccountView) accountView {
 		ConcurrencyLimit: present(a.Limit), ThrottledUntil: moment(a.ThrottledUntil),
 		QuarantinedAt: moment(a.QuarantinedAt), QuarantineUntil: moment(a.QuarantineUntil), Malformed: a.Malformed, Sample: present(a.Sample),
 		Quotas:         accountQuotas{Submits: quotaOf(a.Submits), Queries: quotaOf(a.Queries)},
-		LastCallbackAt: momentOf(a.LastCallbackAt), UpdatedAt: moment(a.UpdatedAt),
+		LastCallbackAt: momentOf(a.LastCallbackAt), SilentSince: momentOf(a.WebhookSilentSince), UpdatedAt: moment(a.UpdatedAt),
 	}
 }
 

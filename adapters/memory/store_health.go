@@ -14,8 +14,17 @@ import (
 func (s *Store) AccountHealth(ctx context.Context) ([]ports.AccountHealth, error) {
 	var rows []ports.AccountHealth
 	err := s.read(ctx, func() error {
-		for _, row := range s.health {
+		for ref, row := range s.health {
+			row.WebhookSilentSince = nil
+			if since, silent := s.silences[ref]; silent {
+				row.WebhookSilentSince = &since
+			}
 			rows = append(rows, row)
+		}
+		for ref, since := range s.silences {
+			if _, known := s.health[ref]; !known {
+				rows = append(rows, ports.AccountHealth{AccountRef: ref, WebhookSilentSince: &since})
+			}
 		}
 		return nil
 	})

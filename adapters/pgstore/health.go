@@ -69,7 +69,7 @@ func healthOf(r dbgen.ProviderAccount) ports.AccountHealth {
 	}
 	return ports.AccountHealth{
 		AccountRef: ports.AccountRef{Provider: r.Provider, AccountID: r.AccountID}, Health: h,
-		Version: r.Version, LastCallbackAt: timePtr(r.LastCallbackAt), UpdatedAt: timeOf(r.UpdatedAt),
+		Version: r.Version, LastCallbackAt: timePtr(r.LastCallbackAt), WebhookSilentSince: timePtr(r.WebhookSilentSince), UpdatedAt: timeOf(r.UpdatedAt),
 	}
 }
 

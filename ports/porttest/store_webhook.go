@@ -66,6 +66,10 @@ func webhookSilence(t *testing.T, b *storeBench) {
 	if err != nil || len(silent) != 1 || !silent[ref].Equal(began) {
 		t.Errorf("silences %v, %v; want since %v", silent, err, began)
 	}
+	health, err := b.Store.AccountHealth(b.ctx)
+	if err != nil || len(health) != 1 || health[0].WebhookSilentSince == nil || !health[0].WebhookSilentSince.Equal(began) {
+		t.Errorf("the account's health %+v, %v", health, err)
+	}
 	set(time.Time{}, true)
 	set(time.Time{}, false)
 	if silent, err = b.Store.WebhookSilences(b.ctx); err != nil || len(silent) != 0 {
