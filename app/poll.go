@@ -68,8 +68,8 @@ type PollDeps struct {
 	Quota       ports.Quota
 	Durations   ports.Durations
 	// Due spares looks at the store while nothing is due; nil for none.
-	Due ports.DueIndex
-	Gate        *Gate
+	Due  ports.DueIndex
+	Gate *Gate
 }
 
 // Poll asks vendors about attempts whose time has come. It cannot create

@@ -40,7 +40,7 @@ type AccountHealth struct {
 	// WebhookSilentSince is since when jobs are found finished by queries only; nil
 	// while webhooks tell of them. [WebhookHealth] sets it.
 	WebhookSilentSince *time.Time
-	UpdatedAt      time.Time
+	UpdatedAt          time.Time
 }
 
 // Tripwire counts the calls of one account in one process and says when too many
