@@ -12,8 +12,8 @@ import (
 // convergeCmd is the scenario of the first sentence of the README: webhooks come
 // in, one state comes out.
 type convergeCmd struct {
-	Seconds  int      `default:"20" help:"How long each side is measured in all, over the rounds."`
-	Rounds   int      `default:"4" help:"Into how many rounds that is divided; the sides take turns, medians count."`
+	Seconds  int      `default:"12" help:"How long each side is measured in all, over the rounds."`
+	Rounds   int      `default:"3" help:"Into how many rounds that is divided; the sides take turns, medians count."`
 	Projects int      `default:"500" help:"Projects, each with a stream of its own."`
 	Conns    int      `default:"256" help:"Deliveries that are under way at once."`
 	Streams  int      `default:"100" help:"Clients of event streams while latency is measured."`
@@ -84,6 +84,11 @@ type converge struct {
 	broker   *brokerFigures
 }
 
+// tasks is how many are needed: each part gives every task one delivery at most.
+func (c *converge) tasks() int {
+	return int(max(tasksPerSecond*c.roundTime().Seconds(), c.cmd.Rate*steadyTime.Seconds()))
+}
+
 func (c *converge) roundTime() time.Duration {
 	return time.Duration(c.cmd.Seconds) * time.Second / time.Duration(c.cmd.Rounds)
 }
@@ -148,7 +153,7 @@ func (c *converge) prepare(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	spec := bedSpec{projects: c.cmd.Projects, tasks: int(tasksPerSecond * c.roundTime().Seconds()), conns: c.cmd.Conns, peers: []string{peerDatabase}}
+	spec := bedSpec{projects: c.cmd.Projects, tasks: c.tasks(), conns: c.cmd.Conns, peers: []string{peerDatabase}}
 	if err := c.open(ctx, c.std, dir, spec); err != nil {
 		return err
 	}
