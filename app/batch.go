@@ -27,9 +27,9 @@ type batcher[In, Out any] struct {
 	size     int
 	depth    int
 	timeout  time.Duration
-	// patience, when set, refuses calls while the oldest one has waited longer: a
-	// queue that its flushers do not keep up with is full before its depth says so.
-	// It needs now.
+	// patience, when set, refuses calls that would wait longer, going by what the last
+	// flushes took, and all calls while the oldest one has: a queue that its flushers
+	// do not keep up with is full before its depth says so. It needs now.
 	patience time.Duration
 	now      func() time.Time
 	// linger, when set, is how long a flusher with a small batch waits for more: for
@@ -39,6 +39,8 @@ type batcher[In, Out any] struct {
 	mu      sync.Mutex
 	queue   []*call[In, Out]
 	running int
+	// flushTime is what flushes take of late; 0 without a patience.
+	flushTime time.Duration
 	// idle is closed by the last flusher, for those who wait.
 	idle chan struct{}
 }
@@ -92,7 +94,23 @@ func (b *batcher[In, Out]) refuses(now time.Time) bool {
 	if len(b.queue) == 0 {
 		return false
 	}
-	return len(b.queue) >= b.depth || b.patience > 0 && now.Sub(b.queue[0].since) > b.patience
+	return len(b.queue) >= b.depth || b.patience > 0 && (now.Sub(b.queue[0].since) > b.patience || b.wait() > b.patience)
+}
+
+// wait is how long a call would wait behind the queue, in full batches over all
+// flushers.
+func (b *batcher[In, Out]) wait() time.Duration {
+	return time.Duration(float64(len(b.queue)) / float64(b.size*b.flushers) * float64(b.flushTime))
+}
+
+// learn moves flushTime a quarter of the way towards what a flush took.
+func (b *batcher[In, Out]) learn(took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.flushTime == 0 {
+		b.flushTime = took
+	}
+	b.flushTime += (took - b.flushTime) / 4
 }
 
 func (b *batcher[In, Out]) enqueue(in In) (*call[In, Out], error) {
@@ -160,7 +178,11 @@ func (b *batcher[In, Out]) settle(batch []*call[In, Out]) {
 	for i, c := range batch {
 		ins[i] = c.in
 	}
+	began := b.clock()
 	outs, err := b.guarded(ins)
+	if b.patience > 0 {
+		b.learn(b.now().Sub(began))
+	}
 	if err == nil && len(outs) != len(ins) {
 		err = fmt.Errorf("%w: %d results for %d rows", ports.ErrUnavailable, len(outs), len(ins))
 	}
@@ -185,8 +207,8 @@ func (b *batcher[In, Out]) guarded(ins []In) (outs []Out, err error) {
 	return b.flush(ctx, ins)
 }
 
-// wait returns when no flush is running or when the context ends.
-func (b *batcher[In, Out]) wait(ctx context.Context) error {
+// drain returns when no flush is running or when the context ends.
+func (b *batcher[In, Out]) drain(ctx context.Context) error {
 	b.mu.Lock()
 	if b.running == 0 {
 		b.mu.Unlock()

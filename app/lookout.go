@@ -76,5 +76,5 @@ func (l *lookout) flush(ctx context.Context, moments []time.Time) ([]struct{}, e
 
 // drain returns when no note is under way.
 func (l *lookout) drain() {
-	_ = l.notes.wait(context.Background()) // each flush is bounded in time
+	_ = l.notes.drain(context.Background()) // each flush is bounded in time
 }

@@ -35,9 +35,10 @@ type ReceiveConfig struct {
 	// Queue is how many deliveries may wait; 4096 when zero. Beyond it Deliver
 	// gives ErrOverloaded, and the vendor comes again.
 	Queue int
-	// QueueTime is how long the oldest delivery may have waited; 2 s when zero.
-	// Beyond it Deliver gives ErrOverloaded, too: a slow database makes the queue
-	// short, since a vendor that has given up does not learn of the commit.
+	// QueueTime is how long a delivery may wait for its flush, going by what the last
+	// ones took; 2 s when zero. One that would wait longer gets ErrOverloaded, too: a
+	// slow database makes the queue short, since a vendor that has given up does not
+	// learn of the commit.
 	QueueTime time.Duration
 	// FlushTimeout bounds one transaction; 10 s when zero.
 	FlushTimeout time.Duration
@@ -153,7 +154,7 @@ func (r *Receive) Deliver(ctx context.Context, cmd DeliverCommand) (Ack, error) 
 
 // Close waits for the flushes that are under way, or for the end of the context.
 // Call it after the listener has stopped taking requests.
-func (r *Receive) Close(ctx context.Context) error { return r.batch.wait(ctx) }
+func (r *Receive) Close(ctx context.Context) error { return r.batch.drain(ctx) }
 
 // accept verifies a delivery unless there is no room for it: under an overload a
 // signature that is checked for nothing takes time from those that can be stored.

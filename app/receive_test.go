@@ -200,6 +200,55 @@ func TestReceiveRefusesBehindASlowDatabase(t *testing.T) {
 	})
 }
 
+// slowInbox takes some time for every batch.
+type slowInbox struct {
+	ports.Inbox
+	flush time.Duration
+}
+
+func (s slowInbox) Receive(_ context.Context, rows []ports.InboxRow) ([]ports.ReceiveResult, error) {
+	time.Sleep(s.flush)
+	return make([]ports.ReceiveResult, len(rows)), nil
+}
+
+// A burst is refused as soon as its queue is longer than the database can store in
+// time, not when its first delivery has waited that long.
+func TestReceiveTakesNoMoreThanItCanStoreInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: slowInbox{flush: 100 * time.Millisecond}, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
+			app.ReceiveConfig{Flushers: 2, Batch: 10, QueueTime: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Deliver(t.Context(), delivery("the first one, which tells how long a flush takes")); err != nil {
+			t.Fatal(err)
+		}
+		const burst = 1000
+		began := time.Now()
+		errs := make(chan error, burst)
+		for i := range burst {
+			go func() { _, err := r.Deliver(t.Context(), delivery(fmt.Sprint(i))); errs <- err }()
+		}
+		stored := 0
+		for range burst {
+			switch err := <-errs; {
+			case err == nil:
+				stored++
+			case !errors.Is(err, app.ErrOverloaded):
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 1300*time.Millisecond || stored < 190 || stored > 240 {
+			t.Errorf("%d stored in %v; two flushers store 200 in a second", stored, took)
+		}
+	})
+}
+
 func TestReceiveStoreAway(t *testing.T) {
 	t.Parallel()
 	r, g := gated(t, app.ReceiveConfig{})
