@@ -14,10 +14,10 @@ import (
 // later.
 var ErrOverloaded = errors.New("overloaded")
 
-// batcher commits concurrent calls together. There is no waiting window: a call
-// that finds a free flusher goes at once and alone; while all flushers are busy,
-// calls gather and the next free one takes them together. So batches grow with
-// the load and an idle system adds no latency.
+// batcher commits concurrent calls together. A call that finds a free flusher goes
+// at once and alone; while all flushers are busy, calls gather and the next free one
+// takes them together. So batches grow with the load and an idle system adds no
+// latency.
 //
 // Flushers exist only while there is something to flush. A caller that goes away
 // never cancels a flush: others may stand in the same batch.
@@ -35,6 +35,9 @@ type batcher[In, Out any] struct {
 	// linger, when set, is how long a flusher with a small batch waits for more: for
 	// calls that nobody waits for, where a shared transaction is worth it.
 	linger time.Duration
+	// between, when set, is how long a flusher that goes on lets a small batch grow. A
+	// call that finds a free flusher still goes at once.
+	between time.Duration
 
 	mu      sync.Mutex
 	queue   []*call[In, Out]
@@ -131,8 +134,8 @@ func (b *batcher[In, Out]) enqueue(in In) (*call[In, Out], error) {
 
 // work flushes until nothing waits.
 func (b *batcher[In, Out]) work() {
-	for {
-		b.gather()
+	for wait := b.linger; ; wait = max(b.linger, b.between) {
+		b.gather(wait)
 		batch := b.take()
 		if len(batch) == 0 {
 			return
@@ -142,15 +145,15 @@ func (b *batcher[In, Out]) work() {
 }
 
 // gather lets a batch grow, where that is wanted.
-func (b *batcher[In, Out]) gather() {
-	if b.linger == 0 {
+func (b *batcher[In, Out]) gather(wait time.Duration) {
+	if wait == 0 {
 		return
 	}
 	b.mu.Lock()
 	n := len(b.queue)
 	b.mu.Unlock()
 	if n > 0 && n < b.size {
-		pause(context.Background(), b.linger, nil)
+		pause(context.Background(), wait, nil)
 	}
 }
 

@@ -23,7 +23,7 @@ type ProcessConfig struct {
 	// takes no deliveries itself hears of them no sooner.
 	Interval time.Duration
 	// Pace is the least time from the beginning of a round that did not fill its
-	// batch to that of the next; 20 ms when zero. A round has a price of its own, so
+	// batch to that of the next; 60 ms when zero. A round has a price of its own, so
 	// that under load few and large ones cost a fraction of many small ones; what
 	// comes after a pause is digested at once.
 	Pace time.Duration
@@ -36,7 +36,7 @@ func (c ProcessConfig) WithDefaults() ProcessConfig {
 	c.Workers = cmp.Or(c.Workers, 2)
 	c.Batch = cmp.Or(c.Batch, 256)
 	c.Interval = cmp.Or(c.Interval, 100*time.Millisecond)
-	c.Pace = cmp.Or(c.Pace, 20*time.Millisecond)
+	c.Pace = cmp.Or(c.Pace, 60*time.Millisecond)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	return c
 }

@@ -28,8 +28,13 @@ var (
 
 // ReceiveConfig bounds the group commit.
 type ReceiveConfig struct {
-	// Flushers is how many transactions run at once; 4 when zero.
+	// Flushers is how many transactions run at once; 2 when zero.
 	Flushers int
+	// Gather is how long a flusher that has just committed waits for more when little
+	// waits for it; 2 ms when zero. A transaction has a price of its own, so that under
+	// load few and large ones leave more of the machine to the other roles; a delivery
+	// that finds a free flusher goes at once.
+	Gather time.Duration
 	// Batch is how many deliveries one transaction takes at most; 256 when zero.
 	Batch int
 	// Queue is how many deliveries may wait; 4096 when zero. Beyond it Deliver
@@ -46,7 +51,8 @@ type ReceiveConfig struct {
 
 // WithDefaults returns a copy with every zero field set.
 func (c ReceiveConfig) WithDefaults() ReceiveConfig {
-	c.Flushers = cmp.Or(c.Flushers, 4)
+	c.Flushers = cmp.Or(c.Flushers, 2)
+	c.Gather = cmp.Or(c.Gather, 2*time.Millisecond)
 	c.Batch = cmp.Or(c.Batch, 256)
 	c.Queue = cmp.Or(c.Queue, 4096)
 	c.QueueTime = cmp.Or(c.QueueTime, 2*time.Second)
@@ -57,7 +63,7 @@ func (c ReceiveConfig) WithDefaults() ReceiveConfig {
 // Validate joins every fault.
 func (c ReceiveConfig) Validate() error {
 	var errs []error
-	if c.Flushers < 0 || c.Batch < 0 || c.Queue < 0 || c.QueueTime < 0 || c.FlushTimeout < 0 {
+	if c.Flushers < 0 || c.Gather < 0 || c.Batch < 0 || c.Queue < 0 || c.QueueTime < 0 || c.FlushTimeout < 0 {
 		errs = append(errs, errors.New("receive: a limit is negative"))
 	}
 	if d := c.WithDefaults(); d.Queue < d.Batch {
@@ -94,7 +100,7 @@ func NewReceive(deps ReceiveDeps, cfg ReceiveConfig) (*Receive, error) {
 	r := &Receive{deps: deps, cfg: cfg}
 	r.batch = batcher[ports.InboxRow, ports.ReceiveResult]{
 		flush: r.flush, flushers: cfg.Flushers, size: cfg.Batch, depth: cfg.Queue, timeout: cfg.FlushTimeout,
-		patience: cfg.QueueTime, now: deps.Now,
+		patience: cfg.QueueTime, now: deps.Now, between: cfg.Gather,
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +89,7 @@ func TestReceiveGroupCommit(t *testing.T) {
 			t.Fatal("answered before the commit")
 		}
 		close(g.open)
-		synctest.Wait()
+		time.Sleep(time.Second) // of the bubble: flushers that go on wait for more
 		var sizes []int
 		for _, batch := range g.batches {
 			sizes = append(sizes, len(batch))
@@ -203,12 +204,54 @@ func TestReceiveRefusesBehindASlowDatabase(t *testing.T) {
 // slowInbox takes some time for every batch.
 type slowInbox struct {
 	ports.Inbox
-	flush time.Duration
+	flush   time.Duration
+	batches atomic.Int64
 }
 
-func (s slowInbox) Receive(_ context.Context, rows []ports.InboxRow) ([]ports.ReceiveResult, error) {
+func (s *slowInbox) Receive(_ context.Context, rows []ports.InboxRow) ([]ports.ReceiveResult, error) {
+	s.batches.Add(1)
 	time.Sleep(s.flush)
 	return make([]ports.ReceiveResult, len(rows)), nil
+}
+
+// A delivery that comes alone is committed at once; under load a flusher that has
+// just committed waits a little, so that there are few and large commits.
+func TestReceiveGathersUnderLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const flush, gather = time.Millisecond, 4 * time.Millisecond
+		tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inbox := &slowInbox{flush: flush}
+		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: inbox, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
+			app.ReceiveConfig{Flushers: 1, Gather: gather})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := r.Deliver(t.Context(), delivery("alone")); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > flush {
+			t.Errorf("a delivery that came alone took %v", took)
+		}
+		const deliveries, every = 100, time.Millisecond / 2
+		var all sync.WaitGroup
+		for i := range deliveries {
+			all.Go(func() {
+				if _, err := r.Deliver(t.Context(), delivery(fmt.Sprint(i))); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(every)
+		}
+		all.Wait()
+		if most := int64(deliveries*every/gather) + 3; inbox.batches.Load() > most {
+			t.Errorf("%d deliveries in %d commits, want at most %d", deliveries, inbox.batches.Load(), most)
+		}
+	})
 }
 
 // A burst is refused as soon as its queue is longer than the database can store in
@@ -220,7 +263,7 @@ func TestReceiveTakesNoMoreThanItCanStoreInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: slowInbox{flush: 100 * time.Millisecond}, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
+		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: &slowInbox{flush: 100 * time.Millisecond}, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
 			app.ReceiveConfig{Flushers: 2, Batch: 10, QueueTime: time.Second})
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,11 @@ FROM (
       AND NOT EXISTS (SELECT 1 FROM outbox_holds b WHERE b.project_id = q.project_id AND (b.parked_at IS NOT NULL OR b.next_retry_at > @now))
     ORDER BY q.outbox_id LIMIT @max_rows
 ) w
-JOIN outbox_events o ON o.id = w.outbox_id
+CROSS JOIN LATERAL (
+    -- LIMIT keeps the planner from joining by a walk over all of outbox_events,
+    -- which it prefers while it has no statistics.
+    SELECT * FROM outbox_events e WHERE e.id = w.outbox_id LIMIT 1
+) o
 LEFT JOIN outbox_holds h ON h.project_id = o.project_id;
 
 -- name: OutboxMarkPublished :exec

@@ -62,7 +62,11 @@ func (s *Store) MarkPublished(ctx context.Context, shards []ports.ShardLease, id
 	}
 	p := dbgen.OutboxMarkPublishedParams{Ids: ids}
 	p.Shards, p.Tokens = leases(shards)
-	return outward("mark published", s.retry(ctx, func() error { return s.queries().OutboxMarkPublished(ctx, &p) }))
+	if err := s.retry(ctx, func() error { return s.queries().OutboxMarkPublished(ctx, &p) }); err != nil {
+		return outward("mark published", err)
+	}
+	s.vacuum(ctx, &s.outboxVacuum, len(ids))
+	return nil
 }
 
 // MarkFailed implements ports.Outbox.

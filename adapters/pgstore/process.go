@@ -93,6 +93,8 @@ func (s *Store) Process(ctx context.Context, params ports.ProcessParams, decode 
 		r.emptyHand(ctx)
 		return ports.ProcessReport{}, outward("process", err)
 	}
+	conn.Release()
+	s.vacuum(ctx, &s.inboxVacuum, r.report.Taken)
 	return r.report, nil
 }
 

@@ -27,6 +27,8 @@ type Store struct {
 	cfg       Config
 	hands     hands
 	floors    floors
+	// inboxVacuum and outboxVacuum keep the queues quick to look at.
+	inboxVacuum, outboxVacuum queueVacuum
 	// unstuck is up to when Revive has looked for stuck rows, in Unix nanoseconds.
 	unstuck atomic.Int64
 }
@@ -51,7 +53,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &Store{pool: pool, callbacks: callbacks, log: cfg.Logger, cfg: cfg, hands: newHands(cfg.NewID)}, nil
+	return &Store{
+		pool: pool, callbacks: callbacks, log: cfg.Logger, cfg: cfg, hands: newHands(cfg.NewID),
+		inboxVacuum: newQueueVacuum("inbox_queue"), outboxVacuum: newQueueVacuum("outbox_queue"),
+	}, nil
 }
 
 // Close ends both pools; running calls end first.
@@ -85,9 +90,10 @@ func newPool(ctx context.Context, cfg Config, conns int32, name string) (*pgxpoo
 	params["idle_in_transaction_session_timeout"] = milliseconds(cfg.IdleTimeout)
 	params["timezone"] = "UTC"
 	// Every statement has its index. Without this a plan that was made while a queue
-	// was empty reads the whole table once it is long; and compiling such plans costs
-	// more than running them.
+	// was empty reads the whole table once it is long, or walks over its whole index to
+	// merge it with a few rows; and compiling such plans costs more than running them.
 	params["enable_seqscan"] = "off"
+	params["enable_mergejoin"] = "off"
 	params["jit"] = "off"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

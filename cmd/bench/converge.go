@@ -62,7 +62,7 @@ const steadyTime = 10 * time.Second
 
 // maxRounds is bounded by the progress: a round needs two volleys, and what comes
 // before and after them five.
-const maxRounds = (maxVolleys - 5) / 2
+const maxRounds = (maxVolleys - 6) / 2
 
 // tasksPerSecond is how many deliveries per second of a round are signed ahead;
 // a side that is faster ends its part early.

@@ -56,7 +56,7 @@ func (o *observer) awaitDrained(ctx context.Context) error {
 
 // awaitPublished returns when the outbox is empty.
 func (o *observer) awaitPublished(ctx context.Context) error {
-	return o.await(ctx, "events wait in the outbox", "SELECT EXISTS (SELECT FROM outbox_queue)")
+	return o.await(ctx, "events wait in the outbox", "SELECT EXISTS (SELECT FROM (SELECT FROM outbox_queue ORDER BY outbox_id DESC LIMIT 1) newest)")
 }
 
 // patience bounds a wait for the product.

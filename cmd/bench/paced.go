@@ -32,17 +32,21 @@ func (s steadyFigures) String() string {
 		s.Rate, s.Seconds, s.Acknowledged, s.Converged, s.Backlog, s.Refused, s.Answer, s.Committed)
 }
 
-// steady paces deliveries through all roles.
+// steady paces deliveries through all roles, which have been at it for a while.
 func (b *bed) steady(ctx context.Context, rate float64, d time.Duration) (out steadyFigures, err error) {
 	d = min(d, time.Duration(float64(len(b.people.tasks))/rate*float64(time.Second)))
-	v, err := b.volley(ctx)
+	warm, err := b.volley(ctx)
 	if err != nil {
 		return out, err
 	}
-	if err := b.startAll(ctx); err != nil {
-		return out, errors.Join(err, v.drop())
+	v, err := b.volley(ctx)
+	if err != nil {
+		return out, errors.Join(err, warm.drop())
 	}
-	began, err := b.observer.clock(ctx)
+	if err := b.startAll(ctx); err != nil {
+		return out, errors.Join(err, warm.drop(), v.drop())
+	}
+	began, err := b.warmSteadily(ctx, warm, rate)
 	if err != nil {
 		return out, errors.Join(err, v.drop())
 	}
@@ -76,6 +80,24 @@ func (b *bed) steady(ctx context.Context, rate float64, d time.Duration) (out st
 		Answer: quantilesOf(f.times(acknowledged, f.Waited)), Committed: quantilesOf(delays), CPU: used,
 	}
 	return out, errors.Join(b.stopAll(), b.allApplied(ctx))
+}
+
+// steadyWarmUp: processes that have just started fill their pools and plans, and after
+// a checkpoint the first change of each page is written whole.
+const steadyWarmUp = 5 * time.Second
+
+// warmSteadily runs the load until nothing is new to the processes, and returns the
+// server's time when all of it is digested.
+func (b *bed) warmSteadily(ctx context.Context, v *volley, rate float64) (time.Time, error) {
+	f, err := v.fire(ctx, order{Conns: b.conns, For: steadyWarmUp, Rate: rate})
+	if err != nil {
+		return time.Time{}, err
+	}
+	b.note(f)
+	if err := b.observer.awaitDrained(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return b.observer.clock(ctx)
 }
 
 // waiting is how many deliveries wait for the processing role.

@@ -39,7 +39,7 @@ func (p *poll) seed(ctx context.Context, jobs []string) error {
 	if _, err := conn.Exec(ctx, pollSeedSQL, p.vendor.process.URL()+"/v1"); err != nil {
 		return fmt.Errorf("jobs of the tasks: %w", err)
 	}
-	_, err = conn.Exec(ctx, "UPDATE task_attempts SET next_poll_at = now() + interval '6 hours' WHERE provider_task_id = 'template'")
+	_, err = conn.Exec(ctx, "UPDATE task_attempts SET next_poll_at = now() + interval '6 hours' WHERE provider_task_id = $1", copiedJob)
 	return err
 }
 
@@ -49,7 +49,7 @@ func (s *seeder) running(ctx context.Context) error {
 	results, err := s.store.Apply(ctx, []ports.Item{{Ref: ports.Ref{TaskID: s.task.ID}, Input: domain.Input{
 		Kind: domain.InputObservation, Policy: s.policy,
 		Observation: &domain.Observation{
-			Provider: vendor, Source: domain.SourcePoll, Trust: domain.TrustAuthentic, ProviderTaskID: "template",
+			Provider: vendor, Source: domain.SourcePoll, Trust: domain.TrustAuthentic, ProviderTaskID: s.job,
 			Status: domain.ObservedRunning, ProviderOccurredAt: &now, ReceivedAt: now,
 		},
 	}}})
@@ -58,6 +58,9 @@ func (s *seeder) running(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("the job runs: %w", err)
+	}
+	if v := results[0].Decision.Verdict; v.Kind != domain.VerdictApplied {
+		return fmt.Errorf("the job runs: %s(%s)", v.Kind, v.Reason)
 	}
 	return nil
 }

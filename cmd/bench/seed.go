@@ -42,6 +42,9 @@ type seededTask struct {
 //go:embed seed.sql
 var cloneSQL string
 
+// copiedJob is the vendor's name of the job whose task is copied.
+const copiedJob = "bench"
+
 // seed makes one task through the use cases, submitted and accepted, and copies
 // its rows until each project has its share. So the rows are those that the
 // product writes, at the speed of the database.
@@ -52,7 +55,7 @@ func seed(ctx context.Context, url string, secrets launch.Secrets, projects, tas
 		return nil, err
 	}
 	defer s.store.Close()
-	if err := s.template(ctx, "bench", int64(tasks)); err != nil {
+	if err := s.template(ctx, copiedJob, int64(tasks)); err != nil {
 		return nil, fmt.Errorf("the task that is copied: %w", err)
 	}
 	for _, step := range steps {
@@ -77,6 +80,7 @@ type seeder struct {
 	vendors app.Vendors
 	project ports.Project
 	task    domain.Task
+	job     string        // the vendor's name of the task that is copied
 	policy  domain.Policy // of the vendor
 }
 
@@ -118,7 +122,7 @@ func (s *seeder) template(ctx context.Context, name string, credits int64) error
 	if err != nil {
 		return err
 	}
-	s.task = made.View.Task
+	s.task, s.job = made.View.Task, name
 	lease := wire.NewID()
 	return s.apply(ctx,
 		domain.Input{Kind: domain.InputSubmitStarted, Policy: s.policy, Lease: lease, LeaseUntil: time.Now().Add(time.Minute)},
