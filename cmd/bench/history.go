@@ -211,11 +211,11 @@ func (h *history) copy(table, source, template string, changed map[string]string
 
 // streams sets the counters to the newest copies.
 func (h *history) streams() string {
-	return fmt.Sprintf(`INSERT INTO project_streams (project_id, last_event_id, last_at, last_task_id, last_task_version)
+	return `INSERT INTO project_streams (project_id, last_event_id, last_at, last_task_id, last_task_version)
 		SELECT DISTINCT ON (t.project_id) t.project_id, t.last_event_id, original.at, t.id, t.version
 		FROM generation_tasks t JOIN bench.history_project h ON h.project_id = t.project_id, bench.original AS original
 		ORDER BY t.project_id, t.last_event_id DESC
-		ON CONFLICT (project_id) DO UPDATE SET last_event_id = EXCLUDED.last_event_id, last_task_id = EXCLUDED.last_task_id, last_task_version = EXCLUDED.last_task_version`)
+		ON CONFLICT (project_id) DO UPDATE SET last_event_id = EXCLUDED.last_event_id, last_task_id = EXCLUDED.last_task_id, last_task_version = EXCLUDED.last_task_version`
 }
 
 // with is both maps in one.

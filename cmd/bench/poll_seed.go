@@ -65,10 +65,6 @@ func (s *seeder) running(ctx context.Context) error {
 	return nil
 }
 
-// pollInterval is the distance of two queries of a running job at the most
-// patient, by the table of the specification.
-const pollInterval = 15 * time.Second
-
 // When the tasks are due: spread as after a long time of polling, each at a moment
 // of its own, or all at once.
 const (

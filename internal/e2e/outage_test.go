@@ -298,19 +298,6 @@ func (p *probe) finish(ctx context.Context, t *testing.T) int {
 	return p.source.sent
 }
 
-// statuses counts the tasks of each status.
-func (d *drill) statuses(ctx context.Context) map[string]int {
-	d.t.Helper()
-	rows, err := d.db.Query(ctx, "SELECT status, count(*) FROM generation_tasks GROUP BY 1")
-	d.must(err)
-	out := map[string]int{}
-	var status string
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error { out[status] = n; return nil })
-	d.must(err)
-	return out
-}
-
 // slowest is the longest of some exchanges.
 func slowest(exchanges []exchange) time.Duration {
 	var longest time.Duration
