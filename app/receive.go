@@ -31,7 +31,7 @@ type ReceiveConfig struct {
 	// Flushers is how many transactions run at once; 2 when zero.
 	Flushers int
 	// Gather is how long a flusher that has just committed waits for more when little
-	// waits for it; 2 ms when zero. A transaction has a price of its own, so that under
+	// waits for it; 1 ms when zero. A transaction has a price of its own, so that under
 	// load few and large ones leave more of the machine to the other roles; a delivery
 	// that finds a free flusher goes at once.
 	Gather time.Duration
@@ -52,7 +52,7 @@ type ReceiveConfig struct {
 // WithDefaults returns a copy with every zero field set.
 func (c ReceiveConfig) WithDefaults() ReceiveConfig {
 	c.Flushers = cmp.Or(c.Flushers, 2)
-	c.Gather = cmp.Or(c.Gather, 2*time.Millisecond)
+	c.Gather = cmp.Or(c.Gather, time.Millisecond)
 	c.Batch = cmp.Or(c.Batch, 256)
 	c.Queue = cmp.Or(c.Queue, 4096)
 	c.QueueTime = cmp.Or(c.QueueTime, 2*time.Second)

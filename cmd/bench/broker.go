@@ -124,6 +124,22 @@ func (b *brokerRun) await(ctx context.Context, want int) error {
 	}
 }
 
+// warmBroker sends until nothing is new to the processes, the broker and its client.
+func (b *bed) warmBroker(ctx context.Context, broker *brokerRun, v *volley) error {
+	f, err := v.fire(ctx, order{Conns: b.conns, For: steadyWarmUp, Rate: brokerRate})
+	if err != nil {
+		return err
+	}
+	b.note(f)
+	if err := errors.Join(b.observer.awaitDrained(ctx), broker.await(ctx, f.count(acknowledged))); err != nil {
+		return err
+	}
+	broker.mu.Lock()
+	defer broker.mu.Unlock()
+	clear(broker.arrived)
+	return nil
+}
+
 func (b *brokerRun) stop() error {
 	if b.client != nil {
 		b.client.Suspend() // its Shutdown may end this process while a pull is under way
@@ -154,11 +170,18 @@ func (b *bed) throughBroker(ctx context.Context, r *report, d time.Duration) (ou
 	if err != nil {
 		return out, err
 	}
-	v, err := b.volley(ctx)
+	warm, err := b.volley(ctx)
 	if err != nil {
 		return out, err
 	}
+	v, err := b.volley(ctx)
+	if err != nil {
+		return out, errors.Join(err, warm.drop())
+	}
 	if err := b.startAll(ctx); err != nil {
+		return out, errors.Join(err, warm.drop(), v.drop())
+	}
+	if err := b.warmBroker(ctx, broker, warm); err != nil {
 		return out, errors.Join(err, v.drop())
 	}
 	f, err := v.fire(ctx, order{Conns: b.conns, For: d, Rate: brokerRate})

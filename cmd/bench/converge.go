@@ -61,8 +61,8 @@ func knownPeers(names []string, known ...string) error {
 const steadyTime = 10 * time.Second
 
 // maxRounds is bounded by the progress: a round needs two volleys, and what comes
-// before and after them five.
-const maxRounds = (maxVolleys - 6) / 2
+// before and after them seven.
+const maxRounds = (maxVolleys - 7) / 2
 
 // tasksPerSecond is how many deliveries per second of a round are signed ahead;
 // a side that is faster ends its part early.

@@ -203,13 +203,24 @@ func (s *ingest) round(ctx context.Context) (r ingestRound, err error) {
 // pace measures the answer time at a rate that leaves room.
 func (s *ingest) pace(ctx context.Context) error {
 	d := max(s.roundTime(), 5*time.Second)
-	v, err := s.arm(ctx, s.system.callbackAddr, s.people.tasks, int(s.cmd.Rate*d.Seconds()))
+	warm, err := s.arm(ctx, s.system.callbackAddr, s.people.tasks, int(s.cmd.Rate*warmUp.Seconds()))
 	if err != nil {
 		return err
 	}
+	v, err := s.arm(ctx, s.system.callbackAddr, s.people.tasks, int(s.cmd.Rate*d.Seconds()))
+	if err != nil {
+		return errors.Join(err, warm.drop())
+	}
 	if err := errors.Join(s.cluster.settle(ctx), s.system.start(ctx, s.system.callback)); err != nil {
+		return errors.Join(err, warm.drop(), v.drop())
+	}
+	// The first deliveries open connections and make plans, and after a checkpoint the
+	// first change of a page is written whole.
+	w, err := warm.fire(ctx, order{Conns: s.conns, For: warmUp + time.Second, Rate: s.cmd.Rate})
+	if err != nil {
 		return errors.Join(err, v.drop())
 	}
+	s.note(w)
 	stopReads := s.reads.run(ctx)
 	cpu := startCPU(s.system.parts(s.cluster.PID()))
 	f, err := v.fire(ctx, order{Conns: s.conns, For: d + time.Second, Rate: s.cmd.Rate})
