@@ -51,15 +51,21 @@ func (g *gate) Receive(ctx context.Context, rows []ports.InboxRow) ([]ports.Rece
 func gated(t *testing.T, cfg app.ReceiveConfig) (*app.Receive, *gate) {
 	t.Helper()
 	g := &gate{open: make(chan struct{})}
+	return receiver(t, g, cfg), g
+}
+
+// receiver is a Receive over an inbox.
+func receiver(t *testing.T, inbox ports.Inbox, cfg app.ReceiveConfig) *app.Receive {
+	t.Helper()
 	tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: g, Vendors: app.NewVendors(newVendor()), Tokens: tokens}, cfg)
+	r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: inbox, Vendors: app.NewVendors(newVendor()), Tokens: tokens}, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, g
+	return r
 }
 
 func delivery(event string) app.DeliverCommand {
@@ -220,16 +226,8 @@ func TestReceiveGathersUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const flush, gather = time.Millisecond, 4 * time.Millisecond
-		tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		inbox := &slowInbox{flush: flush}
-		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: inbox, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
-			app.ReceiveConfig{Flushers: 1, Gather: gather})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := receiver(t, inbox, app.ReceiveConfig{Flushers: 1, Gather: gather})
 		began := time.Now()
 		if _, err := r.Deliver(t.Context(), delivery("alone")); err != nil {
 			t.Fatal(err)
@@ -259,15 +257,7 @@ func TestReceiveGathersUnderLoad(t *testing.T) {
 func TestReceiveTakesNoMoreThanItCanStoreInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tokens, err := app.NewCallbackTokens([]byte("0123456789abcdef"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := app.NewReceive(app.ReceiveDeps{Env: steady(), Inbox: &slowInbox{flush: 100 * time.Millisecond}, Vendors: app.NewVendors(newVendor()), Tokens: tokens},
-			app.ReceiveConfig{Flushers: 2, Batch: 10, QueueTime: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := receiver(t, &slowInbox{flush: 100 * time.Millisecond}, app.ReceiveConfig{Flushers: 2, Batch: 10, QueueTime: time.Second})
 		if _, err := r.Deliver(t.Context(), delivery("the first one, which tells how long a flush takes")); err != nil {
 			t.Fatal(err)
 		}

@@ -32,32 +32,7 @@ func queueSubmitOnce(t *testing.T, b *storeBench) {
 	for range n {
 		b.create()
 	}
-	now := b.Clock.Now()
-	taken := make([][]ports.Job, 4)
-	together(len(taken), func(i int) {
-		for {
-			jobs, err := b.Store.Claim(b.ctx, ports.ClaimParams{Kind: ports.WorkSubmit, Now: now, Limit: 2, Lease: newID(), LeaseFor: time.Minute})
-			if err != nil {
-				t.Errorf("Claim: %v", err)
-			}
-			if len(jobs) == 0 {
-				return
-			}
-			taken[i] = append(taken[i], jobs...)
-		}
-	})
-	seen := map[domain.AttemptID]bool{}
-	for _, jobs := range taken {
-		for _, j := range jobs {
-			if seen[j.Attempt.ID] {
-				t.Errorf("attempt %s was taken twice", j.Attempt.ID)
-			}
-			seen[j.Attempt.ID] = true
-		}
-	}
-	if left := b.claim(ports.WorkSubmit, newID()); len(seen)+len(left) != n {
-		t.Errorf("%d attempts were taken, %d left, want %d", len(seen), len(left), n)
-	}
+	claimedOnce(t, b, ports.WorkSubmit, n)
 }
 
 // putOff gives attempts back for a while.

@@ -175,11 +175,17 @@ func workPollClaimedOnce(t *testing.T, b *storeBench) {
 		last = b.submitted()
 	}
 	b.due(last)
+	claimedOnce(t, b, ports.WorkPoll, n)
+}
+
+// claimedOnce has several workers claim all n due attempts at once: each gets its own.
+func claimedOnce(t *testing.T, b *storeBench, kind ports.WorkKind, n int) {
+	t.Helper()
 	now := b.Clock.Now()
 	taken := make([][]ports.Job, 4)
 	together(len(taken), func(i int) {
 		for {
-			jobs, err := b.Store.Claim(b.ctx, ports.ClaimParams{Kind: ports.WorkPoll, Now: now, Limit: 2, Lease: newID(), LeaseFor: time.Minute})
+			jobs, err := b.Store.Claim(b.ctx, ports.ClaimParams{Kind: kind, Now: now, Limit: 2, Lease: newID(), LeaseFor: time.Minute})
 			if err != nil {
 				t.Errorf("Claim: %v", err)
 			}
@@ -198,7 +204,7 @@ func workPollClaimedOnce(t *testing.T, b *storeBench) {
 			seen[j.Attempt.ID] = true
 		}
 	}
-	if left := b.claim(ports.WorkPoll, newID()); len(seen)+len(left) != n {
+	if left := b.claim(kind, newID()); len(seen)+len(left) != n {
 		t.Errorf("%d attempts were taken, %d left, want %d", len(seen), len(left), n)
 	}
 }
